@@ -1,0 +1,51 @@
+"""pytest-circuits: claims about the circuits of language models, tested.
+
+Importing this package imports neither torch nor numpy; the names below are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "open_model": "subject",
+    "Subject": "subject",
+    "load_task": "tasks.load",
+    "Task": "tasks.base",
+    "PromptPair": "tasks.base",
+    "Attribution": "results",
+    "CircuitSet": "results",
+    "Outcome": "results",
+    "SweepOutcome": "results",
+    "Estimate": "verdict",
+    "Bound": "verdict",
+    "CircuitsError": "errors",
+    "ModelError": "errors",
+    "TaskError": "errors",
+    "SpecError": "errors",
+    "Invalid": "errors",
+}
+__all__ = sorted([*_LAZY, "__version__"])
+
+if TYPE_CHECKING:
+    from .errors import CircuitsError, Invalid, ModelError, SpecError, TaskError
+    from .results import Attribution, CircuitSet, Outcome, SweepOutcome
+    from .subject import Subject, open_model
+    from .tasks.base import PromptPair, Task
+    from .tasks.load import load_task
+    from .verdict import Bound, Estimate
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

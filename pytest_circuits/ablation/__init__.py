@@ -1,0 +1,16 @@
+"""Ablation kinds. One file each, plus one line in `KINDS`; importing this package imports no torch."""
+
+from __future__ import annotations
+
+from ..registry import Registry
+
+KINDS = Registry(
+    "ablation",
+    "pytest_circuits.ablations",
+    {
+        "zero": "pytest_circuits.ablation.zero:Zero",
+        "mean": "pytest_circuits.ablation.mean:Mean",
+        "counterfactual": "pytest_circuits.ablation.counterfactual:Counterfactual",
+        "resample": "pytest_circuits.ablation.resample:Resample",
+    },
+)

@@ -1,0 +1,144 @@
+"""Results of measurements: numpy arrays with names, nothing of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .amounts import Size, needed
+from .errors import OptionError, suggestion
+from .units import Universe
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a model is, without the model."""
+
+    fingerprint: str
+    architecture: str
+    parameters: int
+    universe: Universe
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example."""
+
+    n: int
+    groups: tuple[str, ...]
+    digest: str
+    regenerated: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CircuitSet:
+    """Per-example circuits: `members` bool [n_examples, n_units]. An example whose scores are all zero has no circuit (an all-False row)."""
+
+    members: Bools
+    units: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def take(self, rows: Sequence[int] | NDArray[np.int64]) -> CircuitSet:
+        """The circuits of some of the examples."""
+        return CircuitSet(self.members[np.asarray(rows, dtype=np.int64)], self.units)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """In how many examples each unit is a member; [n_units]."""
+        return self.members.sum(0).astype(np.int64)  # type: ignore[no-any-return]
+
+    def shared_mask(self, p: float) -> Bools:
+        """S_P as a mask: units in at least a share `p` of the examples, in exact arithmetic; [n_units]."""
+        return self.counts >= needed(p, len(self))
+
+    def shared(self, p: float) -> tuple[str, ...]:
+        """S_P = { u : count_u ≥ ceil(P·n) } as unit names in order. Raises `OptionError` for P outside (0, 1]."""
+        mask = self.shared_mask(p)
+        return tuple(u for u, inside in zip(self.units, mask, strict=True) if inside)
+
+    def coverage(self, shared: Bools, definition: str = "coverage") -> NDArray[np.float64]:
+        """Per example |C_i ∩ S| / |C_i| (`coverage`) or min(|S|, k)/k (`size`); 0 for an example without a circuit."""
+        size = self.members.sum(1)
+        if definition == "coverage":
+            inside = (self.members & shared).sum(1)
+        elif definition == "size":
+            inside = np.minimum(int(shared.sum()), size)
+        else:
+            raise OptionError(f"unknown definition of reuse {definition!r}; {suggestion(definition, ('coverage', 'size'))}")
+        return np.where(size > 0, inside / np.maximum(size, 1), 0.0)
+
+    def reuse(self, p: float, definition: str = "coverage") -> float:
+        """reuse@P, in sample: the mean over these examples of their coverage by their own shared set S_P.
+
+        Source: consistency of circuits (arXiv 2605.08348). Range [0, 1]; 0 when S_P is empty.
+        """
+        return float(self.coverage(self.shared_mask(p), definition).mean())
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Attribution scores: float32 [n_examples, n_units], `units` naming the columns.
+
+    A score estimates how the metric changes when the unit is replaced: m(replaced) − m(clean).
+    `blocks` [n_examples] says which examples were measured together and are therefore not independent.
+    """
+
+    scores: Floats
+    units: tuple[str, ...]
+    method: str
+    level: str
+    metric: str
+    blocks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def circuits(self, size: Any = "10%", rounding: str = "floor") -> CircuitSet:
+        """Top-K units by absolute score on each example.
+
+        `size` is a share of all units ("10%", by `rounding`, at least 1) or a count. Ties go to the unit that
+        comes first in `units`. Units with a score of exactly 0 are never members, so a circuit can be smaller
+        than K, and a row of zeros has none.
+        """
+        k = Size.parse(size).of(len(self.units), rounding)
+        strength = np.abs(self.scores)
+        order = np.argsort(-strength, axis=1, kind="stable")[:, :k]
+        members = np.zeros(strength.shape, bool)
+        np.put_along_axis(members, order, True, axis=1)
+        return CircuitSet(members & (strength > 0), self.units)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a model does under ablation. Arrays are [n_examples], or [n_sets, n_examples] for several sets.
+
+    `correct` bool, `metric` and `log_prob` (of the answer, summed over its tokens, in nats) float32;
+    `baseline` is the intact model on the same examples.
+    """
+
+    correct: Bools
+    metric: Floats
+    log_prob: Floats
+    baseline: Outcome | None = None
+
+    @property
+    def accuracy(self) -> NDArray[np.float64] | float:
+        """Share of correct examples: one number, or one a set."""
+        mean = self.correct.mean(-1)
+        return float(mean) if mean.ndim == 0 else mean
+
+
+@dataclass(frozen=True)
+class SweepOutcome(Outcome):
+    """Every unit ablated on its own: arrays [n_examples, n_units]; `baseline` arrays are [n_examples]."""
+
+    units: tuple[str, ...] = ()

@@ -1,0 +1,48 @@
+"""Where a model or a task comes from: plain, hashable descriptions that need neither torch nor the data itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model as a spec names it: a directory or hub id (`path`), or a callable (`loader`, "pkg.mod:fn")."""
+
+    name: str
+    path: str | None = None
+    revision: str | None = None
+    dtype: str | None = None
+    device: str | None = None
+    loader: str | None = None
+
+    def describe(self) -> str:
+        """For messages: the name with where it comes from."""
+        where = self.path or self.loader
+        return f"{self.name!r} ({where}{'@' + self.revision if self.revision else ''})"
+
+
+@dataclass(frozen=True)
+class TaskSource:
+    """A task as a spec names it. `kind` is builtin, file or loader; `target` the built-in's name, the path or the reference.
+
+    `parameters` is canonical JSON, so that equal tasks are equal objects.
+    """
+
+    name: str
+    kind: str
+    target: str
+    parameters: str = "{}"
+
+    @classmethod
+    def make(cls, name: str, kind: str, target: str, parameters: Mapping[str, Any] | None = None) -> TaskSource:
+        """With `parameters` given as a mapping."""
+        return cls(name, kind, target, json.dumps(dict(parameters or {}), sort_keys=True))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters as a mapping."""
+        return json.loads(self.parameters)  # type: ignore[no-any-return]

@@ -1,0 +1,24 @@
+"""Tasks: prompt pairs with a known answer. Plain Python; no tokenizer, no numpy.
+
+A built-in task is one file here plus one line in `TASKS`. `load_task` opens built-ins, JSONL files and loaders.
+"""
+
+from __future__ import annotations
+
+from ..registry import Registry
+from .base import PromptPair, Task
+
+TASKS = Registry(
+    "task",
+    "pytest_circuits.tasks",
+    {
+        "addition": "pytest_circuits.tasks.addition:Addition",
+        "boolean": "pytest_circuits.tasks.boolean:Boolean",
+        "ioi": "pytest_circuits.tasks.ioi:Ioi",
+        "copycolors": "pytest_circuits.tasks.copycolors:CopyColors",
+        "sva": "pytest_circuits.tasks.sva:Sva",
+        "capitals": "pytest_circuits.tasks.capitals:Capitals",
+    },
+)
+
+__all__ = ["TASKS", "PromptPair", "Task"]

@@ -1,0 +1,72 @@
+"""What a task is: prompt pairs, how an answer is scored, and where further pairs come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+Text = str | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PromptPair:
+    """A clean and a corrupt prompt of equal token length, the clean prompt's answer, and its foils.
+
+    Prompts and answers are text, or token ids as tuples of int (all of one pair in the same form). `answer`
+    may have several tokens. `corrupt_answer` (default: the first foil, else the answer) follows the corrupt
+    prompt when several answer tokens are teacher-forced. Pairs of one `group` (a template, an entity) are not independent of each
+    other: splits and intervals go by group; None means a group of its own. `source` says where the pair was
+    read, for messages ("pairs.jsonl:17").
+    """
+
+    clean: Text
+    corrupt: Text
+    answer: Text
+    foils: tuple[Text, ...] = ()
+    corrupt_answer: Text | None = None
+    group: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A named list of prompt pairs. Iterating gives `PromptPair`s.
+
+    scoring: `choices`: correct when the answer's logit is above every foil's; `argmax`: when every answer token is
+        the most likely one of the whole vocabulary, teacher-forced.
+    stop: None, or `digits`: the answer is a number and counts only if no further digit would follow it
+        (108 is not answered by the start of 1083).
+    more: for generated tasks, an endless and deterministic continuation of `pairs`, used to replace pairs that
+        a tokenizer turns out to make degenerate (unequal lengths, equal first answer tokens). None: no replacements, such pairs are refused.
+    """
+
+    name: str
+    pairs: tuple[PromptPair, ...]
+    scoring: Literal["choices", "argmax"] = "choices"
+    stop: Literal["digits"] | None = None
+    more: Callable[[], Iterator[PromptPair]] | None = field(default=None, compare=False, repr=False)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    dropped: int = 0  # degenerate draws that the generator itself discarded
+
+    def __iter__(self) -> Iterator[PromptPair]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def take(self, n: int) -> Task:
+        """The first n pairs as a task of the same kind."""
+        return Task(self.name, tuple(islice(self.pairs, n)), self.scoring, self.stop, self.more, self.provenance, self.dropped)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that a measurement depends on: all pairs, the scoring, and how replacements are made."""
+        content = {"pairs": [asdict(p) for p in self.pairs], "scoring": self.scoring, "stop": self.stop,
+                   "more": self.provenance if self.more else None}
+        for pair in content["pairs"]:  # type: ignore[union-attr]
+            pair.pop("source")
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,106 @@
+"""From an estimate with an interval, and a bound, to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil, isfinite
+from typing import Any
+
+CERTIFIED, REFUTED, INCONCLUSIVE, INVALID = "certified", "refuted", "inconclusive", "invalid"
+VERDICTS = (CERTIFIED, REFUTED, INCONCLUSIVE, INVALID)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured number with its uncertainty. Prints as value, interval and n.
+
+    `n` counts examples; `kind` names how the interval was made; `details` is what a reader needs to believe it.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    n: int
+    confidence: float = 0.95
+    kind: str = ""
+    property: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:.3g} [{low:.3g}, {high:.3g}] (n={self.n}, {self.confidence:.0%})"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`at_least`, `at_most`, or both (`within`)."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @property
+    def within(self) -> bool:
+        """Whether the bound has two sides."""
+        return self.at_least is not None and self.at_most is not None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As written in a spec: one key."""
+        if self.within:
+            return {"within": [self.at_least, self.at_most]}
+        return {"at_least": self.at_least} if self.at_least is not None else {"at_most": self.at_most}
+
+    def __str__(self) -> str:
+        if self.within:
+            return f"within [{self.at_least:g}, {self.at_most:g}]"
+        return f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
+
+    def vacuous(self, lowest: float | None, highest: float | None) -> str | None:
+        """Why this bound says nothing about a value in [lowest, highest], or None if it says something."""
+        low = -float("inf") if lowest is None else lowest
+        high = float("inf") if highest is None else highest
+        floor = self.at_least if self.at_least is not None else -float("inf")
+        ceiling = self.at_most if self.at_most is not None else float("inf")
+        values = f"values lie in [{low:g}, {high:g}]"
+        if floor > ceiling:
+            return f"no value can be {self}: the lower end is above the upper one"
+        if floor > high or ceiling < low:
+            return f"no value can be {self}: {values}"
+        if floor <= low and ceiling >= high:
+            return f"every value is {self}: {values}"
+        return None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of certified, refuted, inconclusive, invalid; with the reason in words."""
+
+    kind: str
+    reason: str
+
+
+def decide(estimate: Estimate, bound: Bound) -> Verdict:
+    """Certified: the whole interval meets the bound. Refuted: all of it misses. Otherwise inconclusive.
+
+    An estimate or interval that is not finite is invalid: it was not measured.
+    """
+    low, high = estimate.interval
+    if not all(map(isfinite, (estimate.value, low, high))):
+        return Verdict(INVALID, f"the estimate is not a finite number: {estimate}")
+    floor = bound.at_least if bound.at_least is not None else -float("inf")
+    ceiling = bound.at_most if bound.at_most is not None else float("inf")
+    shown = f"{estimate.value:.3f} with {estimate.confidence:.0%} interval [{low:.3f}, {high:.3f}]"
+    if floor <= low and high <= ceiling:
+        return Verdict(CERTIFIED, f"{shown}: the whole interval is {bound}")
+    if high < floor or low > ceiling:
+        return Verdict(REFUTED, f"{shown}: the whole interval misses '{bound}'")
+    return Verdict(INCONCLUSIVE, f"{shown}: the interval straddles '{bound}'{_more(estimate, floor, ceiling)}")
+
+
+def _more(estimate: Estimate, floor: float, ceiling: float) -> str:
+    """How many examples would probably settle it: interval widths shrink with the square root of n."""
+    gap = min(abs(estimate.value - edge) for edge in (floor, ceiling) if isfinite(edge))
+    half = max(estimate.value - estimate.interval[0], estimate.interval[1] - estimate.value)
+    if gap <= 0:
+        return "; the estimate lies on the bound, so no number of examples is likely to settle it"
+    wanted = ceil(estimate.n * (half / gap) ** 2 * 1.1)
+    return f"; about {max(wanted, estimate.n + 1)} examples instead of {estimate.n} would probably settle it"

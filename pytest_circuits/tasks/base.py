@@ -40,8 +40,8 @@ class Task:
         the most likely one of the whole vocabulary, teacher-forced.
     stop: None, or `digits`: the answer is a number and counts only if no further digit would follow it
         (108 is not answered by the start of 1083).
-    more: for generated tasks, an endless and deterministic continuation of `pairs`, used to replace pairs that
-        a tokenizer turns out to make degenerate (unequal lengths, equal first answer tokens). None: no replacements, such pairs are refused.
+    more: for generated tasks, a deterministic continuation of `pairs`, as long as there are new ones, used to replace pairs
+        that a tokenizer turns out to make degenerate (unequal lengths, equal first answer tokens). None: such pairs are refused.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Task:
     @property
     def fingerprint(self) -> str:
         """A digest of everything that a measurement depends on: all pairs, the scoring, and how replacements are made."""
-        content = {"pairs": [asdict(p) for p in self.pairs], "scoring": self.scoring, "stop": self.stop,
-                   "more": self.provenance if self.more else None}
-        for pair in content["pairs"]:  # type: ignore[union-attr]
+        pairs = [asdict(p) for p in self.pairs]
+        for pair in pairs:
             pair.pop("source")
+        content = {"pairs": pairs, "scoring": self.scoring, "stop": self.stop, "more": self.provenance if self.more else None}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

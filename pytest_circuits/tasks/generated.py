@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from random import Random
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -20,6 +19,7 @@ from .base import PromptPair, Task
 
 T = TypeVar("T")
 Entry = tuple[PromptPair, int]
+PATIENCE = 50  # times (pairs seen + 1000): draws without anything new before a stream counts as exhausted
 
 
 class Parameters(BaseModel):
@@ -43,7 +43,11 @@ def several(value: T | Sequence[T]) -> list[T]:
 
 
 class Generated(ABC):
-    """A built-in task with given parameters. Two pairs with the same clean prompt count as repeats."""
+    """A built-in task with given parameters.
+
+    All clean prompts of the task differ. Its continuation (`Task.more`) has further pairs, some of which give a clean prompt
+    of the task another corrupt one: a tokenizer may need that.
+    """
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Parameters]]
@@ -62,18 +66,29 @@ class Generated(ABC):
         """How many different clean prompts can be drawn."""
 
     def stream(self) -> Iterator[Entry]:
-        """New pairs until every clean prompt has been seen, each with the number of degenerate draws so far."""
+        """Different (clean, corrupt) pairs, each with the number of degenerate draws so far; ends when no new one turns up any more."""
         settings = self.parameters.model_dump(mode="json", exclude={"n"})
         random = Random(f"{self.name} {json.dumps(settings, sort_keys=True)}")
         seen: set[object] = set()
-        dropped = 0
-        while len(seen) < self.space():
+        dropped = in_vain = 0
+        while in_vain < PATIENCE * (len(seen) + 1000):
+            in_vain += 1
             pair = self.draw(random)
             if pair is None:
                 dropped += 1
-            elif pair.clean not in seen:
-                seen.add(pair.clean)
+            elif (pair.clean, pair.corrupt) not in seen:
+                seen.add((pair.clean, pair.corrupt))
+                in_vain = 0
                 yield pair, dropped
+
+    def _first(self, n: int) -> tuple[list[PromptPair], int]:
+        """The first n pairs of the stream with different clean prompts, and the degenerate draws on the way."""
+        found: dict[object, PromptPair] = {}
+        for pair, dropped in self.stream():
+            found.setdefault(pair.clean, pair)
+            if len(found) == n:
+                return list(found.values()), dropped
+        raise TaskError(f"task {self.name!r}: only {len(found)} of {n} different prompts turned up; lower n")
 
     @classmethod
     def make(cls, parameters: Any) -> Task:
@@ -85,13 +100,14 @@ class Generated(ABC):
                 f"task {cls.name!r} has only {space} different prompts with these parameters, n={n} asks for more; "
                 f"lower n to at most {space}, or widen the task's other parameters"
             )
-        drawn = list(islice(source.stream(), n))
+        pairs, dropped = source._first(n)
+        taken = {(pair.clean, pair.corrupt) for pair in pairs}
         return Task(
             name=cls.name,
-            pairs=tuple(pair for pair, _ in drawn),
+            pairs=tuple(pairs),
             scoring=cls.scoring,
             stop=cls.stop,
-            more=lambda: (pair for pair, _ in islice(source.stream(), n, None)),
+            more=lambda: (pair for pair, _ in source.stream() if (pair.clean, pair.corrupt) not in taken),
             provenance={"builtin": cls.name, **parameters.model_dump(mode="json")},
-            dropped=drawn[-1][1],
+            dropped=dropped,
         )

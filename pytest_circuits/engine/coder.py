@@ -1,0 +1,106 @@
+"""From text to token ids with any Hugging Face tokenizer, and where an answer begins after its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import TaskError
+
+Ids = tuple[int, ...]
+
+
+class Coder:
+    """A tokenizer, its results remembered; texts are without special tokens, `front` is what the tokenizer puts before them."""
+
+    def __init__(self, tokenizer: Any, sample: str) -> None:
+        self.tokenizer = tokenizer
+        self._known: dict[str, Ids] = {}
+        self._unknown: int | None = tokenizer.unk_token_id
+        self.front = self._front(sample)
+
+    def _call(self, texts: Sequence[str], special: bool = False) -> list[Ids]:
+        try:
+            found = self.tokenizer(list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False)["input_ids"]
+        except Exception as problem:  # tokenizers raise plain Exception, e.g. for a word when there is no unknown token
+            raise TaskError(f"the tokenizer cannot encode {texts[0]!r}: {problem}") from problem
+        return [tuple(ids) for ids in found]
+
+    def _front(self, sample: str) -> Ids:
+        """The special tokens before a text (bos), without those after it (eos)."""
+        (full,), (plain,) = self._call([sample], special=True), self._call([sample])
+        for at in range(len(full) - len(plain) + 1):
+            if full[at : at + len(plain)] == plain:
+                return full[:at]
+        raise TaskError(f"the tokenizer encodes {sample!r} differently when it adds special tokens; its bos token cannot be told apart")
+
+    def prefetch(self, texts: Iterable[str]) -> None:
+        """Encode many texts in one call."""
+        new = [t for t in dict.fromkeys(texts) if t not in self._known]
+        if not new:
+            return
+        try:
+            self._known.update(zip(new, self._call(new), strict=True))
+        except TaskError:
+            return  # one of them cannot be encoded: it is reported when it is asked for
+
+    def ids(self, text: str) -> Ids:
+        """Token ids of a text, without special tokens."""
+        if text not in self._known:
+            (self._known[text],) = self._call([text])
+        return self._known[text]
+
+    def has_unknown(self, ids: Ids) -> bool:
+        """Whether some of the text is not in the vocabulary."""
+        return self._unknown is not None and self._unknown in ids
+
+    def unknown_word(self, text: str) -> str | None:
+        """The first word of a text that is not in the vocabulary; the whole text when no single word is to blame. None: all is known."""
+        if not self.has_unknown(self.ids(text)) or (self.tokenizer.unk_token or "\0") in text:
+            return None
+        return next((word for word in text.split() if self.has_unknown(self.ids(word))), text)
+
+    def joined(self, prompt: str, answer: str) -> str:
+        """Prompt and answer as one text, with a space in between where they would otherwise grow together."""
+        first, *others = joints(prompt, answer)
+        if not others:
+            return first
+        try:
+            ids, alone = self.ids(first), self.ids(prompt)
+        except TaskError:
+            return others[0]
+        survives = ids[: len(alone)] == alone and not self.has_unknown(ids[len(alone) :])
+        return first if survives else others[0]
+
+    def continuation(self, prompt: str, answer: str) -> tuple[Ids, int]:
+        """Ids of prompt and answer tokenized together, and the index of the answer's first token.
+
+        That is where they leave the ids of the prompt alone: a trailing space of the prompt may become part of the answer's token.
+        """
+        text = self.joined(prompt, answer)
+        alone, together = self.ids(prompt), self.ids(text)
+        at = 0
+        while at < min(len(alone), len(together)) and alone[at] == together[at]:
+            at += 1
+        if at == len(together):
+            raise TaskError(f"the answer {answer!r} has no tokens after the prompt {prompt!r}: the tokenizer drops it")
+        return self.front + together, len(self.front) + at
+
+    def number_continuations(self, vocab_size: int) -> Ids:
+        """Ids of vocabulary tokens that start with a digit directly attached to what precedes: they would continue a number."""
+        vocabulary: dict[str, int] = self.tokenizer.get_vocab()
+        return tuple(sorted(i for token, i in vocabulary.items() if i < vocab_size and _starts_with_digit(token)))
+
+
+def joints(prompt: str, answer: str) -> list[str]:
+    """The ways to write an answer after a prompt, best first; whitespace at the seam is the author's decision."""
+    direct, spaced = prompt + answer, f"{prompt} {answer}"
+    if not prompt or not answer or prompt[-1].isspace() or answer[0].isspace():
+        return [direct]
+    return [spaced] if prompt[-1].isalnum() and answer[0].isalnum() else [direct, spaced]
+
+
+def _starts_with_digit(token: str) -> bool:
+    """By the token's raw form, where a space in front shows as a marker (Ġ, ▁): that would be a new number."""
+    raw = token.removeprefix("##")
+    return "0" <= raw[:1] <= "9" or (len(raw) == 6 and raw.startswith("<0x3") and "0" <= raw[4] <= "9")

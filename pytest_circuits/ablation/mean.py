@@ -1,0 +1,60 @@
+"""Mean ablation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from ..engine.batches import batches
+from ..engine.gradients import wide
+from ..errors import OptionError
+from .base import Kind, Replace, Setting
+
+
+@dataclass(frozen=True)
+class Mean(Kind):
+    """Units are replaced with their mean over the reference examples.
+
+    prompts: whether the means are over `clean` or `corrupt` prompts. positions: `pooled` takes one mean over all
+    positions of all examples, `each` one for each position (the ablated prompts must then have a length that occurs
+    in the reference).
+    """
+
+    prompts: Literal["clean", "corrupt"] = "clean"
+    positions: Literal["pooled", "each"] = "pooled"
+    name: ClassVar[str] = "mean"
+
+    def prepare(self, setting: Setting) -> Replace:
+        """Means, taken once."""
+        for name, value, allowed in (("prompts", self.prompts, ("clean", "corrupt")), ("positions", self.positions, ("pooled", "each"))):
+            if value not in allowed:
+                raise OptionError(f"mean ablation: {name} must be one of {', '.join(allowed)}, got {value!r}")
+        runner = setting.runner
+        sums: dict[int, list[Tensor]] = {}
+        counts: dict[int, int] = {}
+        size = setting.size(setting.reference)
+        for batch in batches(setting.task, size, runner.device, runner.vocabulary, setting.reference):
+            ids = getattr(batch, self.prompts)
+            length = ids.shape[1] if self.positions == "each" else 0
+            totals = [wide(a).double().sum(0, keepdim=True) for a in runner.activations(ids, setting.sites)]
+            if self.positions == "pooled":
+                totals = [t.sum(1, keepdim=True) for t in totals]
+            sums[length] = [a + b for a, b in zip(sums[length], totals, strict=True)] if length in sums else totals
+            counts[length] = counts.get(length, 0) + len(batch) * (1 if length else ids.shape[1])
+        if not counts:
+            raise OptionError("mean ablation needs at least one reference example")
+        dtype = runner.model.dtype
+        means = {length: [(t / counts[length]).to(dtype) for t in totals] for length, totals in sums.items()}
+
+        def values(batch: object) -> list[Tensor]:
+            length = batch.clean.shape[1] if self.positions == "each" else 0  # type: ignore[attr-defined]
+            if length not in means:
+                known = ", ".join(map(str, sorted(means)))
+                raise OptionError(f"no mean for each position of a prompt of {length} tokens: the reference has lengths {known}; use positions: pooled")
+            return means[length]
+
+        return values
+
+

@@ -1,0 +1,47 @@
+"""Resample ablation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..engine.batches import Batch
+from ..errors import OptionError
+from .base import Kind, Replace, Setting
+
+
+@dataclass(frozen=True)
+class Resample(Kind):
+    """Units are replaced, position by position, with their values on another clean prompt of the same length, drawn by `seed`."""
+
+    seed: int = 0
+    name: ClassVar[str] = "resample"
+
+    def prepare(self, setting: Setting) -> Replace:
+        """Activations of each example's donor."""
+        task = setting.task
+        chosen = list(range(task.n)) if setting.examples is None else [int(i) for i in setting.examples]
+        by_length: dict[int, list[int]] = {}
+        for i in range(task.n):
+            by_length.setdefault(len(task.clean[i]), []).append(i)
+        donors = []
+        for i in chosen:
+            pool = by_length[len(task.clean[i])]
+            if len(pool) < 2:
+                raise OptionError(
+                    f"resample ablation: example {i} is the only one with {len(task.clean[i])} tokens, so it has no donor; "
+                    "add examples of that length, or use mean ablation"
+                )
+            # one generator an example: a donor does not depend on which other examples are ablated
+            pick = int(np.random.default_rng([self.seed, i]).integers(len(pool) - 1))
+            donors.append(pool[pick + (pick >= pool.index(i))])
+
+        def values(batch: Batch) -> list[Tensor]:
+            ids = torch.tensor([task.clean[donors[int(row)]] for row in batch.rows], device=setting.runner.device)
+            return setting.runner.activations(ids, setting.sites)
+
+        return values

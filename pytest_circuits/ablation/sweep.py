@@ -1,0 +1,60 @@
+"""The exact effect of every component, with the part of the forward before it computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..engine.batches import batches
+from ..engine.encode import EncodedTask
+from ..engine.runner import Runner
+from ..engine.sites import sites_of
+from ..engine.taps import measuring
+from ..results import SweepOutcome
+from .base import Kind, Setting
+from .run import Ledger, edited_logits
+
+
+def sweep(
+    runner: Runner,
+    task: EncodedTask,
+    kind: Kind,
+    metric: str,
+    batch_size: int | None,
+    examples: Sequence[int] | None,
+    reference: Sequence[int] | None,
+) -> SweepOutcome:
+    """Each component ablated on its own; arrays [n_examples, n_components], `baseline` the intact model [n_examples].
+
+    The residual stream before the ablated layer is that of the intact run, so only the layers from there on are run,
+    for all components of a layer side by side.
+    """
+    sites, universe = sites_of(runner.anatomy)
+    setting = Setting(runner, task, sites, examples, reference, batch_size)
+    n = task.n if examples is None else len(examples)
+    ledger, intact = Ledger(universe.components, n, metric), Ledger(1, n, metric)
+    step = runner.anatomy.heads + 1
+    size = setting.size(examples)
+    with measuring(runner.model):
+        values = kind.prepare(setting)
+        one_each = torch.eye(universe.components, dtype=torch.bool, device=runner.device)
+        reuse = runner.can_skip
+        for batch in batches(task, size, runner.device, runner.vocabulary, examples):
+            streams, logits = runner.residuals(batch.clean, batch.tail)
+            intact.write([0], batch.rows, logits, batch.targets)
+            replacements = values(batch)
+            stack = max(1, size // len(batch))
+            for layer in range(universe.layers):
+                here = [i for i, site in enumerate(sites) if site.layer == layer]
+                columns = list(range(layer * step, (layer + 1) * step))
+                for begin in range(0, step, stack):
+                    these = columns[begin : begin + stack]
+                    stream = streams[layer - 1] if reuse and layer else None
+                    out = edited_logits(
+                        runner, batch, [sites[i] for i in here], one_each[these], [replacements[i] for i in here], layer, stream
+                    )
+                    ledger.write(these, batch.rows, out, batch.targets)
+    whole, base = ledger.outcome(), intact.outcome()
+    baseline = type(base)(base.correct[0], base.metric[0], base.log_prob[0])
+    return SweepOutcome(whole.correct.T, whole.metric.T, whole.log_prob.T, baseline, universe.component_names)

@@ -1,0 +1,45 @@
+"""Views of projection weights that do not depend on how a module stores them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+
+def in_out(module: nn.Module) -> Tensor:
+    """The weight as [inputs, outputs]: `Conv1D` stores it so, `Linear` transposed."""
+    weight: Tensor = module.weight  # type: ignore[assignment]
+    return weight if isinstance(module, Conv1D) else weight.T
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One of q, k, v in one layer: the projection module and the outputs of it that belong to each head; [heads, head_dim]."""
+
+    module: nn.Module
+    columns: Tensor
+
+    def weight(self) -> Tensor:
+        """[heads, d_model, head_dim]: what each head reads with."""
+        heads, width = self.columns.shape
+        return in_out(self.module)[:, self.columns.flatten()].reshape(-1, heads, width).permute(1, 0, 2)
+
+
+def readers(modules: list[nn.Module], fused: str | None, heads: int, kv_heads: int, head_dim: int) -> dict[str, Reader]:
+    """q, k and v of a layer, whether they are separate modules or parts of a fused one."""
+    counts = {"q": heads, "k": kv_heads, "v": kv_heads}
+    if fused is None:
+        return {
+            name: Reader(module, torch.arange(n * head_dim).view(n, head_dim))
+            for (name, n), module in zip(counts.items(), modules, strict=True)
+        }
+    if fused == "heads":
+        grid = torch.arange(heads * 3 * head_dim).view(heads, 3, head_dim)
+        return {name: Reader(modules[0], grid[:, i]) for i, name in enumerate(counts)}
+    starts = {"q": 0, "k": heads * head_dim, "v": (heads + kv_heads) * head_dim}
+    return {
+        name: Reader(modules[0], starts[name] + torch.arange(n * head_dim).view(n, head_dim)) for name, n in counts.items()
+    }

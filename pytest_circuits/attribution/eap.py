@@ -1,0 +1,148 @@
+"""Edge attribution patching, aggregated to components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..anatomy import Anatomy, Block
+from ..anatomy.projections import in_out
+from ..engine.batches import Batch
+from ..engine.gradients import wide
+from ..engine.metrics import metric_function
+from ..engine.runner import Runner
+from ..engine.sites import Site
+from ..engine.taps import Taps
+from .base import Job, Method
+
+
+@dataclass(frozen=True)
+class Eap(Method):
+    """score(u) = Σ over readers v of | Σ over positions and dimensions (a_u(corrupt) − a_u(clean))·∂m/∂in_v |.
+
+    Positions are summed before the absolute value; readers are q of each query head, k and v of each key-value
+    head, the input of each later MLP, and the logits. in_v is the residual stream as v reads it, before the norm. Scores are ≥ 0. Early
+    layers have more readers and therefore tend to score higher. Source: arXiv 2605.08348 and its code.
+    """
+
+    name: ClassVar[str] = "eap"
+
+    def scores(self, job: Job, batch: Batch) -> Tensor:
+        """[batch, components]."""
+        total = torch.zeros(len(batch), job.universe.components, device=batch.clean.device)
+        for upstream, edges in self.edges(job, batch):
+            total[:, upstream] += edges.abs().sum(2).to(total.dtype)
+        return total
+
+    def edges(self, job: Job, batch: Batch) -> list[tuple[slice, Tensor]]:
+        """Signed edge scores, as `edge_scores` gives them."""
+        corrupt = job.runner.activations(batch.corrupt, job.sites)
+        seen = clean_pass(job.runner, batch, job.metric, job.sites)
+        change = residual_changes(job.runner.anatomy, job.sites, corrupt, seen.activations)
+        return edge_scores(job.runner.anatomy, change, seen)
+
+
+def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slice, Tensor]]:
+    """Signed edge scores: for each group of readers, the columns of its upstream components and [batch, upstream, readers].
+
+    Groups in order: for each layer its attention readers (queries, keys, values) and its MLP; last the logits.
+    `change` [batch, components, T, d_model] is each component's corrupt − clean contribution to the stream.
+    """
+    found: list[tuple[slice, Tensor]] = []
+    step = anatomy.heads + 1
+
+    def add(upstream: int, gradients: Tensor) -> None:
+        if upstream:
+            edges = change[:, :upstream].flatten(2) @ gradients.flatten(2).transpose(1, 2)
+            found.append((slice(0, upstream), edges))
+
+    for block in anatomy.blocks:
+        below = block.index * step
+        if below:
+            add(below, _attention_gradients(anatomy, block, seen))
+        norm = anatomy.norms[id(block.mlp_norm)]
+        add(
+            below if anatomy.parallel else below + anatomy.heads,
+            norm.adjoint(seen.streams[("mlp", block.index)], seen.gradients[("mlp", block.index)].unsqueeze(1)),
+        )
+    add(len(anatomy.blocks) * step, seen.gradients[("logits", -1)].unsqueeze(1))
+    return found
+
+
+@dataclass
+class Seen:
+    """What one clean pass shows: activations at the sites, streams before norms, gradients at the readers."""
+
+    activations: list[Tensor]
+    streams: dict[tuple[str, int], Tensor]
+    gradients: dict[tuple[str, int], Tensor]
+
+
+def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], embedded: Tensor | None = None) -> Seen:
+    """A forward and a backward on the clean prompts, with everything that edges need kept.
+
+    `embedded` [batch, T, d_model] replaces the token embeddings (integrated gradients).
+    """
+    seen = Seen([], {}, {})
+    anatomy = runner.anatomy
+
+    def keep_stream(key: tuple[str, int]) -> Callable[[Tensor], None]:
+        return lambda x: seen.streams.__setitem__(key, x.detach())
+
+    def keep_gradient(key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
+        def edit(x: Tensor) -> Tensor:
+            # an own view, so that the gradient is of this reader alone where several read one tensor
+            x = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+            x.register_hook(lambda g: seen.gradients.__setitem__(key, wide(g.detach())))  # type: ignore[no-untyped-call]
+            return x
+
+        return edit
+
+    with torch.enable_grad(), Taps() as taps:
+        if embedded is not None:
+            taps.on_output(runner.embedding, lambda _: embedded, "token embedding")
+        for site in sites:
+            site.tap(taps, lambda x: seen.activations.append(x.detach()))
+        for block in anatomy.blocks:
+            taps.on_input(block.attention_norm, keep_stream(("attention", block.index)), f"attention norm of layer {block.index}")
+            taps.on_input(block.mlp_norm, keep_stream(("mlp", block.index)), f"MLP norm of layer {block.index}")
+            for name, reader in block.readers.items() if block.index else ():  # nothing is upstream of the first layer's heads
+                if name == "q" or reader.module is not block.readers["q"].module:
+                    taps.on_output(reader.module, keep_gradient((name, block.index)), f"{name} projection of layer {block.index}")
+            taps.on_input(block.mlp, keep_gradient(("mlp", block.index)), f"MLP of layer {block.index}")
+        taps.on_input(anatomy.final_norm_module, keep_gradient(("logits", -1)), "final norm")
+        value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
+        runner.backward(value)
+    return seen
+
+
+def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor], clean: Sequence[Tensor]) -> Tensor:
+    """Each component's corrupt − clean contribution to the residual stream; [batch, components, T, d_model]."""
+    batch, positions = clean[0].shape[:2]
+    first = wide(clean[0])
+    out = torch.empty(batch, anatomy.universe.components, positions, anatomy.width, dtype=first.dtype, device=first.device)
+    for i, site in enumerate(sites):
+        change = wide(corrupt[i]) - wide(clean[i])
+        if site.kind == "heads":
+            weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)
+            torch.matmul(change.transpose(1, 2), weight, out=out[:, site.columns])
+        else:
+            out[:, site.columns] = change.transpose(1, 2)
+    return out
+
+
+def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
+    """∂m/∂in of every q, k and v reader of a layer at the residual stream; [batch, readers, T, d_model]."""
+    parts = []
+    for name, reader in block.readers.items():
+        key = (name if (name, block.index) in seen.gradients else "q", block.index)
+        g = seen.gradients[key][..., reader.columns.flatten().to(seen.gradients[key].device)]
+        heads, width = reader.columns.shape
+        g = g.view(*g.shape[:2], heads, width).transpose(1, 2)
+        parts.append(g @ wide(reader.weight().detach()).transpose(1, 2))
+    norm = anatomy.norms[id(block.attention_norm)]
+    return norm.adjoint(seen.streams[("attention", block.index)], torch.cat(parts, 1))

@@ -1,0 +1,35 @@
+"""Exact effects by running the model once for each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..ablation import KINDS
+from ..ablation.sweep import sweep
+from .base import Job, Method
+
+
+@dataclass(frozen=True)
+class Exact(Method):
+    """m(component replaced) − m(clean), measured.
+
+    `kind` is what it is replaced with: `counterfactual` (its value on the corrupt prompt: activation patching), `zero`,
+    `mean` or `resample`. Costs about half a forward for each component.
+    """
+
+    kind: str = "counterfactual"
+    name: ClassVar[str] = "exact"
+
+    def run(self, job: Job) -> Tensor:
+        """[n_examples, components]."""
+        outcome = sweep(job.runner, job.task, KINDS.get(self.kind)(), job.metric, job.batch_size, job.examples, job.examples)
+        assert outcome.baseline is not None
+        return torch.from_numpy(outcome.metric - outcome.baseline.metric[:, None])
+
+    def mean(self, job: Job) -> Tensor:
+        """[1, components]."""
+        return self.run(job).mean(0, keepdim=True)

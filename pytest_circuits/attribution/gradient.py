@@ -1,0 +1,26 @@
+"""Gradient times activation: attribution without a counterfactual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from ..engine.batches import Batch
+from .atp import Atp
+from .base import Job
+
+
+@dataclass(frozen=True)
+class Gradient(Atp):
+    """Attribution patching to a zero baseline: Σ (0 − a(clean))·∂m/∂a, the first-order effect of zero ablation.
+
+    Its absolute value is |gradient × activation|; the sign is that of the effect of removing the unit, as for all methods here.
+    """
+
+    name: ClassVar[str] = "gradient"
+
+    def baseline(self, job: Job, batch: Batch) -> list[Tensor] | None:
+        """Zero."""
+        return None

@@ -1,0 +1,107 @@
+"""RelP: attribution patching on the locally linear replacement model (Jafari et al. 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ..anatomy import Anatomy, Block
+from ..anatomy.norms import Norm
+from ..engine.gradients import Rules
+from ..engine.taps import Edit, Taps
+from .atp import Atp
+from .base import Job
+
+
+@dataclass(frozen=True)
+class Relp(Atp):
+    """Attribution patching under the RelP rules. The forward pass is unchanged bit for bit; only derivatives differ.
+
+    Norms: their scale is a constant. Attention: the pattern is a constant. Activations: x·sg(act(x)/x). Gated products:
+    half of the gradient to each factor; a neuron itself keeps all of it. Everything else: the ordinary gradient.
+    `unpaired` takes a zero baseline instead of the corrupt prompt.
+    """
+
+    unpaired: bool = False
+    name: ClassVar[str] = "relp"
+
+    def rules(self, job: Job) -> Rules:
+        """The RelP rules, as hooks."""
+        return lambda taps: relp_rules(job.runner.anatomy, taps)
+
+    def baseline(self, job: Job, batch: object) -> list[Tensor] | None:
+        """Corrupt activations, or zero."""
+        return None if self.unpaired else super().baseline(job, batch)  # type: ignore[arg-type]
+
+
+def straight(value: Tensor, route: Tensor) -> Tensor:
+    """`value` exactly, with the derivative of `route`."""
+    return value.detach() + (route - route.detach())
+
+
+def relp_rules(anatomy: Anatomy, taps: Taps) -> None:
+    """Install all rules on a model."""
+    for module_id, norm in anatomy.norms.items():
+        _norm_rule(taps, norm, f"norm {module_id}")
+    seen: set[int] = set()
+    for block in anatomy.blocks:
+        _pattern_rule(taps, block)
+        if id(block.activation) not in seen:  # a module that several layers share is called, and hooked, in each of them
+            seen.add(id(block.activation))
+            _activation_rule(taps, block.activation, f"activation of layer {block.index}")
+        if block.gated:
+            taps.on_input(block.down, lambda z: straight(z, 0.5 * z), f"gated product of layer {block.index}")
+
+
+def _with_input(taps: Taps, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
+    """A rule that sees a module's input and output."""
+    kept: list[Tensor] = []
+
+    def keep(x: Tensor) -> None:
+        kept.append(x)
+
+    taps.on_input(module, keep, label + " input")
+    edit: Edit = lambda y: rule(kept.pop(), y)  # noqa: E731
+    taps.on_output(module, edit, label)
+
+
+def _norm_rule(taps: Taps, norm: Norm, label: str) -> None:
+    _with_input(taps, norm.module, lambda x, y: straight(y, norm.frozen_scale(x).to(y.dtype)), label)
+
+
+def _activation_rule(taps: Taps, module: nn.Module, label: str) -> None:
+    def rule(x: Tensor, y: Tensor) -> Tensor:
+        held = x.detach()
+        at_zero = _slope_at_zero(module, held)
+        ratio = torch.where(held == 0, at_zero, y.detach() / torch.where(held == 0, torch.ones_like(held), held))
+        return straight(y, x * ratio)
+
+    _with_input(taps, module, rule, label)
+
+
+def _slope_at_zero(module: nn.Module, like: Tensor) -> Tensor:
+    """act′(0), for inputs that are exactly 0; through `forward`, so that no hook fires."""
+    with torch.enable_grad():
+        zero = torch.zeros((), dtype=like.dtype, device=like.device, requires_grad=True)
+        (slope,) = torch.autograd.grad(module.forward(zero), zero)
+    return slope
+
+
+def _pattern_rule(taps: Taps, block: Block) -> None:
+    """Detached queries and keys make the attention pattern a constant, whatever attention implementation runs."""
+    q, k, v = (block.readers[name] for name in "qkv")
+    if q.module is not k.module:
+        for name, reader in (("query", q), ("key", k)):
+            taps.on_output(reader.module, lambda x: x.detach(), f"{name} projection of layer {block.index}")
+        return
+
+    def detach_pattern(x: Tensor) -> Tensor:
+        values = torch.zeros(x.shape[-1], dtype=torch.bool, device=x.device)
+        values[v.columns.flatten().to(x.device)] = True
+        return torch.where(values, x, x.detach())
+
+    taps.on_output(v.module, detach_pattern, f"fused projection of layer {block.index}")

@@ -1,0 +1,119 @@
+"""Weight-gradient magnitude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..engine.batches import Batch
+from ..engine.gradients import wide
+from ..engine.metrics import log_prob
+from ..engine.taps import Taps
+from ..errors import OptionError
+from .base import Job, Method
+
+
+@dataclass(frozen=True)
+class WeightGradient(Method):
+    """Frobenius norm of the loss gradient of a head's value weights (its rows of W_V) or of an MLP's output matrix.
+
+    The loss is the cross-entropy of the answer, the mean over its tokens. `normalisation`: `sqrt_parameters` divides
+    by the square root of the matrix's parameter count (the later version of the paper), `none` does not. `gradient_batch`
+    examples of one length share one mean gradient (the paper: 64); its norm is the score of each of them. Heads that share
+    a value head (grouped-query attention) have the same score. Scores are ≥ 0. Source: The Gradient-Causal Gap.
+    """
+
+    normalisation: Literal["sqrt_parameters", "none"] = "sqrt_parameters"
+    gradient_batch: int = 1
+    name: ClassVar[str] = "weight_gradient"
+
+    def _check(self) -> None:
+        if self.normalisation not in ("sqrt_parameters", "none"):
+            raise OptionError(f"unknown normalisation {self.normalisation!r}; allowed: sqrt_parameters, none")
+        if not isinstance(self.gradient_batch, int) or self.gradient_batch < 1:
+            raise OptionError(f"gradient_batch must be a whole number of at least 1, got {self.gradient_batch!r}")
+
+    def run(self, job: Job) -> Tensor:
+        """[n_examples, components]."""
+        self._check()
+        return super().run(self._job(job))
+
+    def mean(self, job: Job) -> Tensor:
+        """[1, components]."""
+        self._check()
+        return super().mean(self._job(job))
+
+    def blocks(self, job: Job) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Examples of one gradient batch belong together."""
+        found = np.zeros(job.rows, np.int64)
+        number = 0
+        for batch in self._job(job).batches():
+            for part in batch.rows.split(self.gradient_batch):
+                found[part.numpy()] = number
+                number += 1
+        return found
+
+    def _job(self, job: Job) -> Job:
+        """The compute batch as a multiple of the gradient batch, so that the result does not depend on it."""
+        longest = max((len(ids) for ids in job.task.clean), default=1)
+        size = job.runner.batch_size(job.batch_size, longest)
+        whole = max(1, size // self.gradient_batch) * self.gradient_batch
+        return Job(job.runner, job.task, job.examples, job.metric, job.level, whole, job.sites, job.universe)
+
+    def scores(self, job: Job, batch: Batch) -> Tensor:
+        """[batch, components]."""
+        anatomy = job.runner.anatomy
+        inputs: dict[tuple[str, int], Tensor] = {}
+        outputs: dict[tuple[str, int], Tensor] = {}
+        with torch.enable_grad(), Taps() as taps:
+            for block in anatomy.blocks:
+                for kind, module in (("value", block.readers["v"].module), ("down", block.down)):
+                    key = (kind, block.index)
+                    taps.on_input(module, _keep(inputs, key), f"{kind} projection of layer {block.index}")
+                    taps.on_output(module, _keep_gradient(outputs, key), f"{kind} projection of layer {block.index}")
+            logits = job.runner.logits(batch.clean, batch.tail)
+            loss = -log_prob(logits, batch.targets) / batch.targets.answer.shape[1]
+            job.runner.backward(loss.sum())
+        found = torch.empty(len(batch), job.universe.components, device=batch.clean.device)
+        step, group = anatomy.heads + 1, anatomy.heads // anatomy.kv_heads
+        for block in anatomy.blocks:
+            columns = block.readers["v"].columns.to(batch.clean.device)
+            g = outputs[("value", block.index)][..., columns.flatten()].unflatten(2, columns.shape)
+            norms = self._norms(inputs[("value", block.index)].unsqueeze(2), g)
+            found[:, block.index * step : block.index * step + anatomy.heads] = norms.repeat_interleave(group, 1)
+            down = self._norms(inputs[("down", block.index)].unsqueeze(2), outputs[("down", block.index)].unsqueeze(2))
+            found[:, block.index * step + anatomy.heads] = down[:, 0]
+        return found
+
+    def _norms(self, x: Tensor, g: Tensor) -> Tensor:
+        """‖mean over a gradient batch of Σ_t g_t x_tᵀ‖ for x [batch, T, 1, in], g [batch, T, matrices, out]; [batch, matrices].
+
+        By Gram matrices over tokens, ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u): no weight gradient is ever formed.
+        """
+        parts = []
+        for xs, gs in zip(x.split(self.gradient_batch), g.split(self.gradient_batch), strict=True):
+            tokens, signals = xs.flatten(0, 1).transpose(0, 1).double(), gs.flatten(0, 1).transpose(0, 1).double()
+            squares = ((tokens @ tokens.transpose(1, 2)) * (signals @ signals.transpose(1, 2))).sum((1, 2))
+            norm = squares.clamp(min=0).sqrt() / len(xs)
+            if self.normalisation == "sqrt_parameters":
+                norm = norm / (x.shape[-1] * g.shape[-1]) ** 0.5
+            parts.append(norm.expand(len(xs), -1))
+        return torch.cat(parts).float()
+
+
+def _keep(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], None]:
+    return lambda x: where.__setitem__(key, wide(x.detach()))
+
+
+def _keep_gradient(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
+    def edit(y: Tensor) -> Tensor:
+        y = y if y.requires_grad else y.detach().requires_grad_()
+        y.register_hook(lambda g: where.__setitem__(key, wide(g.detach())))  # type: ignore[no-untyped-call]
+        return y
+
+    return edit

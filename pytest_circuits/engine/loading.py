@@ -1,0 +1,101 @@
+"""Opening Hugging Face checkpoints, with one clear message for each way in which that can go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import ModelError, OptionError
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def dtype_of(name: Any) -> torch.dtype | None:
+    """A torch dtype by name; None stays None (the checkpoint's own). Raises `OptionError`."""
+    if name is None or isinstance(name, torch.dtype):
+        return name
+    short = str(name).removeprefix("torch.")
+    if short not in DTYPES:
+        raise OptionError(f"unknown dtype {name!r}; allowed: {', '.join(DTYPES)}")
+    return DTYPES[short]
+
+
+def looks_local(path: str) -> bool:
+    """Whether a model path means a directory rather than a hub id (`name` or `owner/name`)."""
+    return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") > 1 or "\\" in path
+
+
+def load(path: str, revision: str | None, dtype: Any, device: str | None) -> tuple[nn.Module, Any]:
+    """(model, tokenizer or None). Raises `ModelError` for a directory or hub id that cannot be opened as a whole."""
+    where = str(Path(path).expanduser()) if looks_local(path) else path
+    if looks_local(path):
+        _check_directory(Path(where))
+    from transformers import AutoModelForCausalLM
+
+    wanted = dtype_of(dtype)
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(
+            where, revision=revision or "main", dtype=wanted or "auto", output_loading_info=True, low_cpu_mem_usage=True
+        )
+    except Exception as problem:
+        first = str(problem).strip().split("\n")[0]
+        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {first} ({type(problem).__name__})") from problem
+    _check_report(path, report)
+    if device is not None:
+        try:
+            model = model.to(torch.device(device))
+        except (RuntimeError, AssertionError) as problem:
+            raise ModelError(f"the model {path!r} cannot be moved to device {device!r}: {str(problem).splitlines()[0]}") from problem
+    return model.eval(), _tokenizer(where, revision)
+
+
+def _at(revision: str | None) -> str:
+    return f" at revision {revision!r}" if revision else ""
+
+
+def _check_directory(folder: Path) -> None:
+    if not folder.exists():
+        raise ModelError(f"the model directory {str(folder)!r} does not exist; give the folder that holds config.json, or a hub id such as 'owner/name'")
+    if not folder.is_dir():
+        raise ModelError(f"{str(folder)!r} is a file; a model is the folder that holds config.json")
+    if not (folder / "config.json").exists():
+        names = sorted(p.name for p in folder.iterdir())[:6]
+        raise ModelError(f"the model directory {str(folder)!r} has no config.json; it holds {', '.join(names) or 'nothing'}")
+
+
+def _check_report(path: str, report: Any) -> None:
+    get = report.get if isinstance(report, dict) else lambda key, default: getattr(report, key, default)
+    for key, what in (("missing_keys", "lacks"), ("mismatched_keys", "has the wrong shape for")):
+        names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in get(key, ()) or ())
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            raise ModelError(
+                f"the checkpoint {path!r} {what} {', '.join(names[:3])}{more}: these weights would be random. "
+                "Save the whole model again, or check that config.json belongs to it"
+            )
+
+
+def _tokenizer(where: str, revision: str | None) -> Any:
+    """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(where, revision=revision or "main")
+    except Exception:
+        if looks_local(where) and not any((Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")):
+            return None
+        raise
+
+
+def weights_digest(model: nn.Module) -> str:
+    """sha256 over the names, types, shapes and bytes of all parameters and buffers, and the architecture."""
+    digest = hashlib.sha256(type(model).__name__.encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        data = tensor.detach().cpu().contiguous()
+        digest.update(data.view(torch.uint8).numpy().tobytes() if data.dim() else data.reshape(1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:32]

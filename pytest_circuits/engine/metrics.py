@@ -1,0 +1,94 @@
+"""From the logits at the answer positions to one number an example.
+
+Shapes: logits [rows, answer tokens (+1 where the end of a number is scored), vocabulary] in float32 or wider;
+answer [rows, tokens]; foils [rows, foils, tokens] with -1 where a foil has no token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import OptionError, TaskError, suggestion
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the logits are held against. `stop` is a bool mask [vocabulary] of tokens that must not follow, or None."""
+
+    answer: Tensor
+    foils: Tensor
+    scoring: str
+    stop: Tensor | None = None
+
+    def repeat(self, times: int) -> Targets:
+        """The same rows, `times` times over (stacked ablations)."""
+        return Targets(self.answer.repeat(times, 1), self.foils.repeat(times, 1, 1), self.scoring, self.stop)
+
+
+def _answer_logits(logits: Tensor, targets: Targets) -> Tensor:
+    return logits[:, : targets.answer.shape[1]].gather(2, targets.answer[..., None]).squeeze(2)
+
+
+def _foil_logits(logits: Tensor, targets: Targets) -> Tensor:
+    """[rows, foils, tokens]; meaningless where the foil has no token."""
+    spread = logits[:, None, : targets.foils.shape[2]].expand(-1, targets.foils.shape[1], -1, -1)
+    return spread.gather(3, targets.foils.clamp(min=0)[..., None]).squeeze(3)
+
+
+def logit_diff(logits: Tensor, targets: Targets) -> Tensor:
+    """Answer logit minus the mean of the foils' logits, summed over the answer's tokens (teacher-forced); [rows].
+
+    Raises `TaskError` when an example has no foil.
+    """
+    there = (targets.foils >= 0).any(2)
+    if targets.foils.shape[1] == 0 or not bool(there.any(1).all()):
+        raise TaskError("the metric logit_diff needs a foil for each example; give foils, or use metric: log_prob")
+    gap = _answer_logits(logits, targets)[:, None] - _foil_logits(logits, targets)
+    per_foil = torch.where(targets.foils >= 0, gap, 0.0).sum(2)
+    return torch.where(there, per_foil, 0.0).sum(1) / there.sum(1)
+
+
+def log_prob(logits: Tensor, targets: Targets) -> Tensor:
+    """Log-probability of the answer in nats, summed over its tokens (teacher-forced); [rows]."""
+    shown = logits[:, : targets.answer.shape[1]]
+    return (_answer_logits(logits, targets) - shown.logsumexp(2)).sum(1)
+
+
+def prob(logits: Tensor, targets: Targets) -> Tensor:
+    """Probability of the whole answer; [rows]."""
+    return log_prob(logits, targets).exp()
+
+
+FUNCTIONS: dict[str, Callable[[Tensor, Targets], Tensor]] = {"logit_diff": logit_diff, "log_prob": log_prob, "prob": prob}
+
+
+def metric_function(name: str) -> Callable[[Tensor, Targets], Tensor]:
+    """The metric of that name. Raises `OptionError`."""
+    if name not in FUNCTIONS:
+        raise OptionError(f"unknown metric {name!r}; {suggestion(name, FUNCTIONS)}")
+    return FUNCTIONS[name]
+
+
+def correct(logits: Tensor, targets: Targets) -> Tensor:
+    """Whether the answer is given; bool [rows].
+
+    `choices`: at every answer token the answer's logit is above each foil's, wherever the two differ; an example
+    without foils is scored as `argmax`.
+    `argmax`: every answer token is the most likely one; with `stop`, nothing that continues it follows.
+    """
+    tokens = targets.answer.shape[1]
+    given = (logits[:, :tokens].argmax(2) == targets.answer).all(1)
+    if targets.scoring == "choices" and targets.foils.shape[1]:
+        shared = min(tokens, targets.foils.shape[2])
+        gap = _answer_logits(logits, targets)[:, None, :shared] - _foil_logits(logits, targets)[:, :, :shared]
+        foils = targets.foils[:, :, :shared]
+        differs = (foils >= 0) & (foils != targets.answer[:, None, :shared])
+        chosen = ((gap > 0) | ~differs).all(2).all(1)
+        given = torch.where((targets.foils >= 0).any(2).any(1), chosen, given)
+    if targets.stop is not None:
+        given = given & ~targets.stop[logits[:, tokens].argmax(1)]
+    return given

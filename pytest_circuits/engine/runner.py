@@ -1,0 +1,104 @@
+"""Running a model: logits at the answer only, calls counted, and the part of a forward that is already known left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..anatomy import Anatomy
+from ..errors import MeasurementError, OptionError
+from .sites import Site
+from .taps import Taps
+
+ELEMENTS = 2**27  # activations of one batch, in numbers of the residual stream over all layers
+LARGEST_BATCH = 128
+
+
+class Runner:
+    """Calls an opened model. `forwards` and `backwards` count batched model calls since it was made."""
+
+    def __init__(self, model: nn.Module, anatomy: Anatomy) -> None:
+        self.model, self.anatomy = model, anatomy
+        self.forwards = self.backwards = 0
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @property
+    def embedding(self) -> nn.Module:
+        """The token embedding."""
+        return self.model.get_input_embeddings()  # type: ignore[operator, no-any-return]
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids must be put."""
+        return self.embedding.weight.device  # type: ignore[return-value, union-attr]
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the model embeds."""
+        return int(self.embedding.weight.shape[0])  # type: ignore[index, union-attr]
+
+    def batch_size(self, wanted: int | None, length: int) -> int:
+        """How many prompts of `length` tokens to run at once: `wanted`, or what keeps activations within a fixed budget."""
+        if wanted is not None:
+            if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1:
+                raise OptionError(f"batch_size must be a whole number of at least 1, got {wanted!r}")
+            return wanted
+        per_prompt = max(1, length) * self.anatomy.width * len(self.anatomy.blocks)
+        return max(1, min(LARGEST_BATCH, ELEMENTS // per_prompt))
+
+    def logits(self, ids: Tensor, tail: int) -> Tensor:
+        """Logits of the last `tail` positions, float32 or wider; [batch, tail, vocabulary]."""
+        self.forwards += 1
+        keep = {"logits_to_keep": tail} if self._keeps else {}
+        out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
+        return out.to(torch.promote_types(out.dtype, torch.float32))
+
+    def backward(self, value: Tensor) -> None:
+        """Backpropagate a scalar."""
+        self.backwards += 1
+        value.backward()  # type: ignore[no-untyped-call]
+
+    def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
+        """Activations at each site, no gradients: [batch, T, units, width] in order."""
+        found: dict[int, Tensor] = {}
+        with torch.no_grad(), Taps() as taps:
+            for i, site in enumerate(sites):
+                site.tap(taps, lambda x, i=i: found.__setitem__(i, x.detach().clone()))  # type: ignore[misc]
+            self.logits(ids, 1)
+        return [found[i] for i in range(len(sites))]
+
+    def residuals(self, ids: Tensor, tail: int) -> tuple[list[Tensor], Tensor]:
+        """The residual stream after each layer [batch, T, d_model], and the logits, of an intact forward without gradients."""
+        found: list[Tensor] = []
+        with torch.no_grad(), Taps() as taps:
+            for block in self.anatomy.blocks:
+                taps.on_output(block.module, lambda x: found.append(x.detach().clone()), f"layer {block.index}")
+            logits = self.logits(ids, tail)
+        if len(found) != len(self.anatomy.blocks):
+            raise MeasurementError(f"{len(self.anatomy.blocks)} layers were called {len(found)} times in one forward")
+        return found, logits
+
+    @property
+    def can_skip(self) -> bool:
+        """Whether layers may be left out: not where hooks of the user's, which would not see them, are attached."""
+        return not any(
+            m._forward_hooks or m._forward_pre_hooks or "forward" in m.__dict__ for b in self.anatomy.blocks for m in b.module.modules()
+        )
+
+    @contextmanager
+    def starting_at(self, layer: int, residual: Tensor | None) -> Iterator[None]:
+        """Within the block, forwards skip the layers below `layer` and go on from `residual` (the stream after layer−1)."""
+        skipped = self.anatomy.blocks[:layer]
+        try:
+            for block in skipped:
+                last = block.index == layer - 1
+                block.module.forward = (lambda x, *_a, last=last, **_k: residual if last else x)  # type: ignore[method-assign, assignment]
+            yield
+        finally:
+            for block in skipped:
+                block.module.__dict__.pop("forward", None)

@@ -1,0 +1,89 @@
+"""Temporary hooks on a model's modules, and the state that measuring needs. Everything is undone on every path out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import MeasurementError
+
+Edit = Callable[[Tensor], Tensor | None]
+
+
+class Taps:
+    """Hooks that live as long as a `with` block.
+
+    An edit gets a tensor and returns its replacement, or None to leave it. Edits of one place run in the order
+    in which they were added. On a normal exit each hook must have fired at least once, else `MeasurementError`:
+    a hook that never fires is a measurement of nothing.
+    """
+
+    def __init__(self) -> None:
+        self._handles: list[Any] = []
+        self._fired: dict[str, int] = {}
+
+    def __enter__(self) -> Taps:
+        return self
+
+    def on_input(self, module: nn.Module, edit: Edit, label: str) -> None:
+        """Edit the first argument of a module, positional or `hidden_states`."""
+        key = self._label(label)
+
+        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            self._fired[key] += 1
+            x = args[0] if args else kwargs["hidden_states"]
+            new = edit(x)
+            if new is None:
+                return None
+            return ((new, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": new})
+
+        self._handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
+
+    def on_output(self, module: nn.Module, edit: Edit, label: str) -> None:
+        """Edit a module's output, or the first element of a tuple output."""
+        key = self._label(label)
+
+        def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+            self._fired[key] += 1
+            new = edit(output[0] if isinstance(output, tuple) else output)
+            if new is None:
+                return None
+            return (new, *output[1:]) if isinstance(output, tuple) else new
+
+        self._handles.append(module.register_forward_hook(hook))
+
+    def _label(self, label: str) -> str:
+        key = label if label not in self._fired else f"{label} ({len(self._fired)})"
+        self._fired[key] = 0
+        return key
+
+    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+        for handle in self._handles:
+            handle.remove()
+        silent = [label for label, times in self._fired.items() if not times]
+        if kind is None and silent:
+            raise MeasurementError(f"hooks never fired: {', '.join(silent[:4])}; the model does not call these modules, so nothing was measured")
+
+
+@contextmanager
+def measuring(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode and frozen parameters for the time of a measurement; every flag is put back afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
+    flags = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
+    try:
+        for module, _ in modes:
+            module.training = False
+        for parameter, _ in flags:
+            parameter.requires_grad_(False)
+        with torch.inference_mode(False):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        for parameter, flag in flags:
+            parameter.requires_grad_(flag)

@@ -1,0 +1,177 @@
+"""A model opened for measuring: the front door of the torch side.
+
+    subject = open_model("models/multitask-llama")
+    found = subject.attribute(load_task("ioi", n=64), method="eap")
+    found.circuits("10%").shared(0.95)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from torch import nn
+
+from .ablation import KINDS
+from .ablation.run import ablate
+from .ablation.sweep import sweep
+from .anatomy import anatomy_of
+from .attribution import METHODS
+from .attribution.base import Call, attribute, make
+from .engine.encode import EncodedTask, encode
+from .engine.loading import dtype_of, load, weights_digest
+from .engine.runner import Runner
+from .errors import ModelError, OptionError, TaskError
+from .results import Attribution, Description, Outcome, SweepOutcome
+from .tasks.base import Task
+
+Examples = Sequence[int] | None
+
+
+class Subject:
+    """An untouched Hugging Face model, its tokenizer, and what can be measured on it.
+
+    `anatomy` says where heads, MLPs and neurons are; `fingerprint` is a digest of the weights. Every measurement
+    leaves the model as it was: hooks, mode, flags, gradients, weights.
+    """
+
+    def __init__(self, model: nn.Module, tokenizer: Any = None, name: str = "") -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.name = name or type(model).__name__
+        self.anatomy = anatomy_of(model)
+        self._runner = Runner(model, self.anatomy)
+        self._encoded: dict[str, EncodedTask] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of architecture and weights."""
+        return weights_digest(self.model)
+
+    @property
+    def forwards(self) -> int:
+        """Batched forward calls so far."""
+        return self._runner.forwards
+
+    @property
+    def backwards(self) -> int:
+        """Batched backward calls so far."""
+        return self._runner.backwards
+
+    def describe(self) -> Description:
+        """Fingerprint, architecture, size and universe."""
+        parameters = sum(p.numel() for p in self.model.parameters())
+        dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
+        return Description(self.fingerprint, self.anatomy.architecture, parameters, self.anatomy.universe, dtype)
+
+    def encode(self, task: Task) -> EncodedTask:
+        """The task as this model's tokenizer sees it. Raises `TaskError` when they do not fit."""
+        if not isinstance(task, Task):
+            raise TaskError(f"a task is needed, got {type(task).__name__}; make one with load_task(…)")
+        if task.fingerprint not in self._encoded:
+            config: Any = self.model.config
+            longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+            self._encoded[task.fingerprint] = encode(task, self.tokenizer, self._runner.vocabulary, longest)
+        return self._encoded[task.fingerprint]
+
+    def attribute(
+        self,
+        task: Task,
+        method: str = "eap",
+        level: str = "component",
+        metric: str = "logit_diff",
+        batch_size: int | None = None,
+        examples: Examples = None,
+        reduce: str | None = None,
+        **options: Any,
+    ) -> Attribution:
+        """Attribution scores of every unit on every example; see `pytest_circuits.attribution` for the methods.
+
+        Returns scores float32 [n_examples, n_units]; with `reduce="mean"` one row, the signed mean. `examples` picks
+        some of the task's examples by index; `options` are the method's own (steps, normalisation …). Scores do not
+        depend on the batch size. Raises `OptionError`, `TaskError`, `MeasurementError`.
+        """
+        call = Call(metric, level, batch_size, examples, reduce, options)
+        return attribute(self._runner, self.encode(task), METHODS.get(method), call)
+
+    def ablate(
+        self,
+        task: Task,
+        remove: Iterable[str] | None = None,
+        keep: Iterable[str] | None = None,
+        kind: str = "zero",
+        metric: str = "logit_diff",
+        batch_size: int | None = None,
+        examples: Examples = None,
+        reference: Examples = None,
+        **options: Any,
+    ) -> Outcome:
+        """Ablate a set of units (`remove`), or everything but a set (`keep`), on every example.
+
+        Units are all components, or all neurons; with neurons the universe of `keep` is the MLP neurons and attention
+        stays live. Returns an `Outcome` of [n_examples] arrays with the intact model as its `baseline`. `reference` are the
+        examples that a mean ablation takes its means over (default: the ablated ones). Raises `UnitError` for an unknown name.
+        """
+        if (remove is None) == (keep is None):
+            raise OptionError("give exactly one of remove=… and keep=…")
+        names = tuple(remove if remove is not None else keep or ())
+        level = options.pop("level", None) or ("neuron" if any("N" in str(u) for u in names) else "component")
+        shared = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
+        mode = "remove" if remove is not None else "keep"
+        found = self.ablate_many(task, [names], mode, kind, **shared, **options)
+        intact = self.ablate_many(task, [()], "remove", "zero", **{**shared, "level": "component"})
+        return Outcome(found.correct[0], found.metric[0], found.log_prob[0], Outcome(intact.correct[0], intact.metric[0], intact.log_prob[0]))
+
+    def ablate_many(
+        self,
+        task: Task,
+        sets: Sequence[Sequence[str]],
+        mode: str = "remove",
+        kind: str = "zero",
+        level: str = "component",
+        metric: str = "logit_diff",
+        batch_size: int | None = None,
+        examples: Examples = None,
+        reference: Examples = None,
+        **options: Any,
+    ) -> Outcome:
+        """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model, bit for bit."""
+        site = options.pop("site", "mlp_activation")
+        chosen = make(KINDS.get(kind), options)
+        reference = examples if reference is None else reference
+        return ablate(self._runner, self.encode(task), sets, mode, chosen, level, metric, batch_size, examples, reference, site)
+
+    def sweep(
+        self,
+        task: Task,
+        kind: str = "zero",
+        metric: str = "logit_diff",
+        batch_size: int | None = None,
+        examples: Examples = None,
+        reference: Examples = None,
+        **options: Any,
+    ) -> SweepOutcome:
+        """Exact effect of every component on its own; arrays [n_examples, n_components] with the intact model as `baseline`."""
+        chosen = make(KINDS.get(kind), options)
+        return sweep(self._runner, self.encode(task), chosen, metric, batch_size, examples, examples if reference is None else reference)
+
+
+def open_model(
+    path_or_module: str | nn.Module, tokenizer: Any = None, *, revision: str | None = None, dtype: Any = None, device: str | None = None
+) -> Subject:
+    """Open a directory, a hub id, or a model that is already in memory.
+
+    dtype: name of a torch dtype; default the checkpoint's own. device: default the CPU. A module in memory is used as it is:
+    giving it another dtype or device is refused, since that would change the caller's model. Raises `ModelError` for
+    a model that is missing, incomplete or of an unknown architecture.
+    """
+    if isinstance(path_or_module, nn.Module):
+        first = next(path_or_module.parameters())
+        if (device is not None and first.device.type != device.split(":")[0]) or (dtype is not None and first.dtype != dtype_of(dtype)):
+            raise OptionError(f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched")
+        return Subject(path_or_module, tokenizer)
+    if not isinstance(path_or_module, (str,)) and not hasattr(path_or_module, "__fspath__"):
+        raise ModelError(f"a model is a path, a hub id or a torch module, not a {type(path_or_module).__name__}")
+    path = str(path_or_module)
+    model, found = load(path, revision, dtype, device)
+    return Subject(model, tokenizer if tokenizer is not None else found, path)

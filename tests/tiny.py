@@ -1,0 +1,55 @@
+"""Tiny random models of real Hugging Face classes, and token-id tasks for them."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+import transformers as tf
+
+from pytest_circuits import PromptPair, Task
+
+VOCAB = 29
+COMMON = dict(vocab_size=VOCAB, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=32)
+CONFIGS = {
+    "llama": lambda: tf.LlamaConfig(**COMMON, intermediate_size=40, num_key_value_heads=2),
+    "llama-wide": lambda: tf.LlamaConfig(**COMMON, intermediate_size=40, num_key_value_heads=1, head_dim=10, attention_bias=True, mlp_bias=True),
+    "mistral": lambda: tf.MistralConfig(**COMMON, intermediate_size=40, num_key_value_heads=2, sliding_window=4),
+    "qwen2": lambda: tf.Qwen2Config(**COMMON, intermediate_size=40, num_key_value_heads=2),
+    "qwen3": lambda: tf.Qwen3Config(**COMMON, intermediate_size=40, num_key_value_heads=2, head_dim=8),
+    "gpt2": lambda: tf.GPT2Config(vocab_size=VOCAB, n_embd=24, n_layer=3, n_head=4, n_positions=32),
+    "gpt_neox": lambda: tf.GPTNeoXConfig(**COMMON, intermediate_size=40),
+    "gpt_neox-serial": lambda: tf.GPTNeoXConfig(**COMMON, intermediate_size=40, use_parallel_residual=False),
+}
+
+
+def model(name: str, seed: int = 0, dtype: torch.dtype = torch.float64, **changes) -> torch.nn.Module:
+    """A random model; weights are large enough that every part matters, biases are not zero."""
+    config = CONFIGS[name]()
+    for key, value in changes.items():
+        setattr(config, key, value)
+    torch.manual_seed(seed)
+    made = tf.AutoModelForCausalLM.from_config(config, attn_implementation=changes.get("attn_implementation", "sdpa"))
+    with torch.no_grad():
+        for parameter_name, parameter in made.named_parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0, 0.35)
+            else:
+                parameter.add_(0.3 * torch.randn_like(parameter) if "bias" in parameter_name or "norm" in parameter_name or "ln" in parameter_name else 0)
+    return made.to(dtype).eval()
+
+
+def task(n: int = 6, seed: int = 0, lengths: tuple[int, ...] = (5, 7), tokens: int = 1, foils: int = 1, scoring: str = "choices", **kwargs) -> Task:
+    """Random token-id pairs of mixed lengths; answers have `tokens` tokens."""
+    r = random.Random(seed)
+    pairs = []
+    for i in range(n):
+        length = lengths[i % len(lengths)]
+        clean = tuple(r.randrange(VOCAB) for _ in range(length))
+        corrupt = clean
+        while corrupt == clean:
+            corrupt = tuple(r.randrange(VOCAB) if r.random() < 0.5 else c for c in clean)
+        first = r.sample(range(VOCAB), foils + 1)
+        answers = [(f, *(r.randrange(VOCAB) for _ in range(tokens - 1))) for f in first]
+        pairs.append(PromptPair(clean, corrupt, answers[0], tuple(answers[1:])))
+    return Task("random", tuple(pairs), scoring, **kwargs)

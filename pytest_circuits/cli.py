@@ -1,0 +1,73 @@
+"""The command `pytest-circuits`: the JSON Schema of specs, and lists of what specs can name."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .errors import CircuitsError
+from .registry import Registry
+
+_LISTS = {
+    "properties": "what a claim can assert",
+    "tasks": "built-in tasks",
+    "methods": "attribution methods, with the levels that they work at",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code: 0, or 1 with one line on stderr."""
+    chosen = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = chosen.run
+    try:
+        run(chosen)
+    except (CircuitsError, OSError) as problem:
+        print(f"pytest-circuits: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pytest-circuits", description="Help for writing specs; the specs themselves are run by pytest.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    schema = commands.add_parser("schema", help="print the JSON Schema of spec files")
+    schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
+    schema.set_defaults(run=_schema)
+    for name, told in _LISTS.items():
+        commands.add_parser(name, help=f"list {told}").set_defaults(run=_list, which=name)
+    return parser
+
+
+def schema_text() -> str:
+    """The JSON Schema as it is printed and shipped."""
+    from .spec.schema import json_schema
+
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(chosen: argparse.Namespace) -> None:
+    if chosen.out is None:
+        print(schema_text(), end="")
+    else:
+        chosen.out.write_text(schema_text(), encoding="utf-8")
+
+
+def _list(chosen: argparse.Namespace) -> None:
+    from .attribution import METHODS
+    from .properties import PROPERTIES
+    from .summaries import summary
+    from .tasks import TASKS
+
+    registry: Registry = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS}[chosen.which]
+    names = registry.names()
+    for name in names:
+        levels = registry.fact(name, "levels", ())
+        told = summary(registry, name, imports=registry is not METHODS) + (f" ({', '.join(levels)})" if levels else "")
+        print(f"{name:<{max(map(len, names))}}  {told}".rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

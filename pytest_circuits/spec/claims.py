@@ -1,0 +1,175 @@
+"""A claim of a spec: its property, bound, marks and models, expanded to one case for each test."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import suggestion
+from ..properties import PROPERTIES
+from ..properties.base import Property, task_names
+from ..sources import ModelSource, TaskSource
+from ..verdict import Bound
+from .document import BOUNDS, CLAIM_KEYS, ClaimEntry, name_problem
+from .parameters import combinations
+from .problems import Problems
+from .sections import validated
+from .suite import ClaimCase, MarkSpec
+from .words import show
+from .yaml_reader import Where
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the claims of one file refer to. The names include entries that are themselves wrong, to report those once."""
+
+    problems: Problems
+    models: Mapping[str, ModelSource]
+    model_names: tuple[str, ...]
+    tasks: Mapping[str, TaskSource]
+    task_names: tuple[str, ...]
+    defaults: Mapping[str, Any]
+
+
+def property_of(claim: Any) -> str | None:
+    """The name of the first registered property in a claim as written, or None."""
+    keys = claim if isinstance(claim, dict) else ()
+    return next((key for key in keys if key not in CLAIM_KEYS and key in PROPERTIES), None)
+
+
+def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
+    """All cases of one claim; none, with the mistakes reported, if anything in it is wrong."""
+    problems, where = context.problems, ("claims", name)
+    wrong = name_problem(name)
+    if wrong:
+        problems.at_key(where, wrong, about=("claims",))
+    if not isinstance(claim, dict):
+        problems.at_value(where, f"must be a mapping with a property and a bound, got {show(claim)}")
+        return []
+    prop = _property(problems, where, claim)
+    entry, bad = _entry(problems, where, claim)
+    bound = _bound(problems, where, claim, entry, bad, prop)
+    marks = _marks(problems, where, entry)
+    models = _models(context, where, entry)
+    if prop is None:
+        return []
+    given = claim[prop.name]
+    if not isinstance(given, dict):
+        problems.at_value((*where, prop.name), f"must be a mapping of parameters, got {show(given)}")
+        return []
+    found = combinations(problems, prop, (*where, prop.name), given, context.defaults, context.task_names)
+    if bad or bound is None or any(task not in context.tasks for one in found for task in task_names(one.parameters)):
+        return []
+    line, column = problems.document.key(where)
+    return [
+        ClaimCase(
+            name, prop.name, one.parameters, model, {task: context.tasks[task] for task in task_names(one.parameters)},
+            bound, entry.expect, marks, line, column, (model.name, *one.ids), entry.description,
+        )
+        for model in models for one in found
+    ]
+
+
+def _property(problems: Problems, where: Where, claim: Mapping[str, Any]) -> Property | None:
+    others = [key for key in claim if key not in CLAIM_KEYS]
+    known = [key for key in others if key in PROPERTIES]
+    wanted = [] if known else [key for key in others if isinstance(claim[key], dict) or claim[key] is None]
+    for key in others:
+        if key in known:
+            continue
+        if key in wanted:
+            problems.at_key((*where, key), f"unknown property {key!r}; {suggestion(key, PROPERTIES)}", about=where)
+        else:
+            allowed = [*CLAIM_KEYS, *([] if known else PROPERTIES)]
+            problems.at_key((*where, key), f"unknown key {key!r}; {suggestion(key, allowed)}", about=where)
+    if not known and not wanted:
+        problems.at_key(where, f"a claim needs one property; allowed: {', '.join(PROPERTIES)}")
+    for key in known[1:]:
+        problems.at_key((*where, key), f"a claim has one property, and {known[0]!r} is here already; make {key!r} a claim of its own",
+                        about=where)
+    return PROPERTIES.get(known[0]) if known else None
+
+
+def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[ClaimEntry, set[str]]:
+    """The keys that are right, and the names of those that are not: each key is checked on its own, so that one mistake hides no other."""
+    good: dict[str, Any] = {}
+    bad: set[str] = set()
+    for key, value in claim.items():
+        if key not in CLAIM_KEYS:
+            continue
+        if value is None:
+            problems.at_key((*where, key), "has no value; write one, or leave the key out")
+        elif validated(problems, ClaimEntry, {key: value}, where) is not None:
+            good[key] = value
+            continue
+        bad.add(key)
+    return ClaimEntry(**good), bad
+
+
+def _bound(problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimEntry, bad: set[str],
+           prop: Property | None) -> Bound | None:
+    given = [key for key in BOUNDS if key in claim]
+    if len(given) != 1:
+        got = f", got {' and '.join(given)}" if given else ""
+        place = (*where, given[1]) if given else where
+        problems.at_key(place, f"a claim needs exactly one bound: at_least, at_most or within{got}", about=where)
+        return None
+    if given[0] in bad:
+        return None
+    place = (*where, given[0])
+    low, high = entry.within if entry.within is not None else (entry.at_least, entry.at_most)
+    if low is not None and high is not None and low >= high:
+        problems.at_value(place, f"the lower end must be below the upper one, got [{low:g}, {high:g}]")
+        return None
+    bound = Bound(low, high)
+    empty = bound.vacuous(prop.lowest, prop.highest) if prop else None
+    if prop and empty:
+        problems.at_value(place, f"a vacuous bound on {prop.name}: {empty}")
+    return None if empty else bound
+
+
+def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpec, ...]:
+    found: list[MarkSpec] = []
+    for i, mark in enumerate(entry.marks):
+        place = (*where, "marks", i)
+        if isinstance(mark, str):
+            name, arguments = mark, None
+        elif len(mark) == 1:
+            name, arguments = next(iter(mark.items()))
+            place = (*place, name)
+        else:
+            problems.at_value(place, "a mark with arguments is a mapping with one key, such as {xfail: {reason: …}}")
+            continue
+        if not name.isidentifier() or keyword.iskeyword(name):
+            problems.at_key(place, f"{name!r} is no name of a pytest mark")
+        elif name == "parametrize":
+            problems.at_key(place, "the mark 'parametrize' does nothing here; give a parameter of the property as a list instead")
+        elif isinstance(arguments, dict):
+            for key in arguments:
+                if not key.isidentifier():
+                    problems.at_key((*place, key), f"{key!r} is no keyword argument")
+            found.append((name, (), dict(arguments)))
+        else:
+            found.append((name, tuple(arguments or ()), {}))
+    return tuple(found)
+
+
+def _models(context: Context, where: Where, entry: ClaimEntry) -> tuple[ModelSource, ...]:
+    if entry.model is not None and entry.models is not None:
+        context.problems.at_key((*where, "models"), "a claim has one of model and models, not both", about=where)
+    if entry.models is not None:
+        wanted = [((*where, "models", i), name) for i, name in enumerate(entry.models)]
+    elif entry.model is not None:
+        wanted = [((*where, "model"), entry.model)]
+    else:
+        return tuple(context.models.values())
+    seen: set[str] = set()
+    for place, name in wanted:
+        if name not in context.model_names:
+            context.problems.at_value(place, f"unknown model {name!r}; {suggestion(name, context.model_names)}")
+        if name in seen:
+            context.problems.at_value(place, f"{name!r} is given twice")
+        seen.add(name)
+    return tuple(context.models[name] for _, name in wanted if name in context.models)

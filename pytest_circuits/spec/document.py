@@ -1,0 +1,98 @@
+"""The grammar of a spec (version 1) as types. Both the validation and the JSON Schema come from these models.
+
+What depends on registries (a property's parameters, a built-in task's) has its own model beside its code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+VERSION = 1
+TOP_LEVEL = ("version", "models", "tasks", "defaults", "claims")
+BOUNDS = ("at_least", "at_most", "within")
+TASK_KINDS = ("builtin", "file", "loader")
+REFERENCE = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
+NAME = r"^[^\s\[\]/\\:]+$"
+MODEL_NAME = r"^[^\s\[\]/\\:=]+$"  # `--circuits-model NAME=PATH` splits at the first "="
+NAME_RULE = "names hold no whitespace, colons, slashes, backslashes or square brackets, since node ids are made of them"
+
+
+def _reference(text: str) -> str:
+    if not re.fullmatch(REFERENCE, text):
+        raise ValueError(f"must have the form 'package.module:function', got {text!r}")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1)]
+Reference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={"pattern": REFERENCE})]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Dtype = Literal["auto", "bfloat16", "float16", "float32", "float64"]
+Absent = SkipJsonSchema[None]
+
+
+class Grammar(BaseModel):
+    """Base of the grammar: unknown keys are refused and nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ModelEntry(Grammar):
+    """A model: a directory or hub id, or a callable that returns the model and its tokenizer."""
+
+    path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
+    loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
+    revision: Annotated[Text | Absent, Field(description="Branch, tag or commit of a hub id.")] = None
+    dtype: Annotated[Dtype | Absent, Field(description="Type of the weights.")] = None
+    device: Annotated[Text | Absent, Field(description="Such as cpu, cuda or cuda:1.")] = None
+
+
+class FileTask(Grammar):
+    """A task read from a file: one JSON object a line with clean, corrupt, answer, and foil or choices."""
+
+    file: Annotated[Text, Field(description="A JSONL file, relative to this file.")]
+    n: Annotated[int, Field(ge=1)] | Absent = Field(default=None, description="How many of its pairs are used; all by default.")
+    scoring: Annotated[Literal["choices", "argmax"] | Absent, Field(
+        description="choices: the answer's logit is above every foil's; argmax: it is the most likely token.")] = None
+    stop: Annotated[Literal["digits"] | Absent, Field(
+        description="digits: the answer is a number and counts only if no further digit would follow it.")] = None
+
+
+class LoaderTask(BaseModel):
+    """A task from a Python callable; every other key is passed to it by name."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    loader: Annotated[Reference, Field(description="A callable 'package.module:function' that returns prompt pairs.")]
+
+
+class ClaimEntry(Grammar):
+    """A claim, without its property: the bound, the expected verdict, pytest marks and the models that it is about."""
+
+    at_least: Annotated[Number | Absent, Field(description="Certified when the whole interval is at or above this.")] = None
+    at_most: Annotated[Number | Absent, Field(description="Certified when the whole interval is at or below this.")] = None
+    within: Annotated[list[Number], Field(min_length=2, max_length=2)] | Absent = Field(
+        default=None, description="Certified when the whole interval lies between the two numbers.")
+    expect: Annotated[Literal["certified", "refuted", "inconclusive", "invalid"], Field(
+        description="The verdict with which the test passes: refuted makes a negative control.")] = "certified"
+    marks: Annotated[list[Text | dict[str, dict[str, Any] | list[Any]]], Field(
+        description="pytest marks: a name, or {name: {keyword: argument}}, or {name: [arguments]}.")] = []
+    model: Annotated[Text | Absent, Field(description="The only model that the claim is about; all by default.")] = None
+    models: Annotated[list[Text], Field(min_length=1)] | Absent = Field(
+        default=None, description="The models that the claim is about; all by default.")
+    description: Annotated[str, Field(description="What the claim means, for reports.")] = ""
+
+
+CLAIM_KEYS = tuple(ClaimEntry.model_fields)
+
+
+def name_problem(name: str) -> str | None:
+    """Why a claim, model or task cannot be called this, or None."""
+    if not name:
+        return f"an empty name; {NAME_RULE}"
+    if re.fullmatch(NAME, name) and name.isprintable():
+        return None
+    return f"the name {name!r} is not allowed; {NAME_RULE}"

@@ -1,0 +1,109 @@
+"""Loads a spec file: bytes → YAML with places → a typed, validated `Suite`; all mistakes are reported together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionError, SpecError, suggestion
+from ..sources import ModelSource
+from .claims import Context, claim_cases, property_of
+from .document import TOP_LEVEL, VERSION
+from .parameters import check_defaults
+from .problems import Problems, SpecErrors
+from .sections import model_path, read_model, read_task, section
+from .suite import ClaimCase, Suite
+from .words import show
+from .yaml_reader import Document, read_yaml
+
+__all__ = ["ClaimCase", "SpecErrors", "Suite", "load_suite"]
+
+
+def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None = None) -> Suite:
+    """Read and validate a spec file; nothing is measured and no model is opened.
+
+    `models` replaces the paths of models by name (`--circuits-model NAME=PATH`; relative to the working
+    directory); such a model loses its revision and loader. Raises `SpecErrors` with all mistakes of the file,
+    `OptionError` for a replaced model that the file does not have.
+    """
+    path = Path(path)
+    shown = _shown(path)
+    try:
+        document = read_yaml(path.read_bytes(), shown)
+    except OSError as problem:
+        raise SpecErrors([SpecError(shown, 1, 1, f"cannot be read: {problem.strerror or problem}")]) from None
+    except SpecError as problem:
+        raise SpecErrors([problem]) from None
+    problems = Problems(document)
+    suite = _suite(document, problems, path)
+    problems.raise_if_any()
+    return _replace_models(suite, models or {}, shown)
+
+
+def _suite(document: Document, problems: Problems, path: Path) -> Suite:
+    data = document.data
+    _version(problems, data)
+    for key in data:
+        if key not in TOP_LEVEL:
+            problems.at_key((key,), f"unknown key {key!r}; {suggestion(key, TOP_LEVEL)}", about=())
+    for key in ("models", "claims"):
+        if key not in data:
+            problems.at_key((), f"the key {key!r} is missing; a spec needs version, models and claims")
+        elif not data[key]:
+            problems.at_key((key,), f"is empty; a spec needs at least one entry under {key!r}")
+    for key in ("tasks", "defaults"):
+        if key in data and data[key] is None:
+            problems.at_key((key,), "is empty; write an entry, or leave the key out")
+    present = {key: value for key, value in data.items() if value is not None}
+    document = replace(document, data=present)
+    problems.document = document
+    models = section(problems, "models", partial(read_model, problems, path.parent))
+    tasks = section(problems, "tasks", partial(read_task, problems, path.parent))
+    claims = present.get("claims", {})
+    if not isinstance(claims, dict):
+        problems.at_value(("claims",), f"must be a mapping from names to claims, got {show(claims)}")
+        claims = {}
+    used = {name for name in map(property_of, claims.values()) if name is not None}
+    context = Context(problems, models, _names(present, "models"), tasks, _names(present, "tasks"), check_defaults(problems, used))
+    cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
+    return Suite(path, models, tasks, tuple(cases))
+
+
+def _version(problems: Problems, data: Mapping[str, Any]) -> None:
+    version = data.get("version")
+    if "version" not in data:
+        problems.at_key((), f"the key 'version' is missing; write 'version: {VERSION}'")
+    elif type(version) is not int or version != VERSION:
+        problems.at_value(("version",), f"must be {VERSION}, the only version that there is, got {show(version)}")
+        problems.raise_if_any()  # another version may have another grammar: further complaints would mislead
+
+
+def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(data[key]) if isinstance(data.get(key), dict) else ()
+
+
+def _replace_models(suite: Suite, paths: Mapping[str, str], shown: str) -> Suite:
+    if not paths:
+        return suite
+    for name in paths:
+        if name not in suite.models:
+            raise OptionError(f"{shown} has no model {name!r} to be replaced by --circuits-model; {suggestion(name, suite.models)}")
+    models = {name: _elsewhere(model, paths.get(name)) for name, model in suite.models.items()}
+    claims = tuple(replace(case, model=models[case.model.name]) for case in suite.claims)
+    return replace(suite, models=models, claims=claims)
+
+
+def _elsewhere(model: ModelSource, path: str | None) -> ModelSource:
+    return model if path is None else replace(model, path=model_path(Path.cwd(), path), revision=None, loader=None)
+
+
+def _shown(path: Path) -> str:
+    """As the user would write it: relative to the working directory where the file lies below it."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,191 @@
+"""The parameters of a claim's property: defaults filled in, lists expanded, every combination validated."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from ..errors import suggestion
+from ..properties import PROPERTIES
+from ..properties.base import Parameters, Property, task_references
+from .problems import Problems
+from .words import faults, show
+from .yaml_reader import Where
+
+MOST_TESTS = 10_000
+_UNSAFE = re.compile(r"[\s\[\]/\\:]+")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One combination of parameters, and the parts of a node id that tell it from the claim's others."""
+
+    parameters: Parameters
+    ids: tuple[str, ...]
+
+
+def takes_list(annotation: Any) -> bool:
+    """Whether a type is itself a list (or may be one), so that a list is one value of it and not several."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return takes_list(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return any(map(takes_list, get_args(annotation)))
+    kind = origin or annotation
+    if kind in (Any, object):
+        return True
+    return isinstance(kind, type) and issubclass(kind, (Sequence, set, frozenset)) and not issubclass(kind, (str, bytes))
+
+
+def check_defaults(problems: Problems, used: set[str]) -> dict[str, Any]:
+    """The usable entries of `defaults`. Names that no property knows, and values that none accepts, are reported.
+
+    `used` are the properties of the spec's claims: the others are imported only when a name or value needs them.
+    """
+    defaults = problems.document.data.get("defaults", {})
+    if not isinstance(defaults, dict):
+        problems.at_value(("defaults",), f"must be a mapping from parameters to values, got {show(defaults)}")
+        return {}
+    return {name: value for name, value in defaults.items() if _default_fits(problems, name, value, used)}
+
+
+def _default_fits(problems: Problems, name: str, value: Any, used: set[str]) -> bool:
+    knowing = [PROPERTIES.get(one) for one in sorted(used) if name in PROPERTIES.get(one).parameters.model_fields]
+    if not knowing:
+        known = [PROPERTIES.get(one) for one in PROPERTIES]
+        knowing = [one for one in known if name in one.parameters.model_fields]
+        if not knowing:
+            allowed = {field for one in known for field in one.parameters.model_fields}
+            problems.at_key(("defaults", name), f"no property has a parameter {name!r}; {suggestion(name, allowed)}", about=("defaults",))
+            return False
+    complaints = [_complaints(one, name, value) for one in knowing]
+    if not all(complaints):
+        return True
+    for where, text in complaints[0]:
+        problems.at_value(("defaults", name, *where), text)
+    return False
+
+
+def _complaints(prop: Property, name: str, value: Any) -> list[tuple[Where, str]]:
+    listed = isinstance(value, list) and not takes_list(prop.parameters.model_fields[name].annotation)
+    found: list[tuple[Where, str]] = []
+    for index, one in enumerate(value) if listed else [(None, value)]:
+        try:
+            prop.parameters.model_validate_json(json.dumps({name: one}))
+        except ValidationError as error:
+            prefix = () if index is None else (index,)
+            for fault in faults(error, prop.parameters, {name: one}, "parameter"):
+                if fault.where[:1] == (name,):
+                    found.append(((*prefix, *fault.where[1:]), fault.text))
+    return found
+
+
+def combinations(problems: Problems, prop: Property, where: Where, given: Mapping[str, Any], defaults: Mapping[str, Any],
+                 known_tasks: Sequence[str]) -> list[Combination]:
+    """Every combination of the values that `given` (at `where` in the file) and the applicable defaults list."""
+    fields = prop.parameters.model_fields
+    places: dict[str, Where] = {name: ("defaults", name) for name in defaults if name in fields}
+    values = {name: defaults[name] for name in places} | dict(given)
+    places |= {name: (*where, name) for name in given}
+    listed = [name for name in ("task", *values) if name in values and _is_listed(prop, name, values[name])]
+    axes = _axes(problems, list(dict.fromkeys(listed)), values, places)
+    if axes is None:
+        return []
+    found: list[Combination] = []
+    for picks in itertools.product(*axes.values()):
+        chosen = values | {name: pick[1] for name, pick in zip(axes, picks, strict=True)}
+        origins = places | {name: (*places[name], pick[0]) for name, pick in zip(axes, picks, strict=True)}
+        parameters = _validate(problems, prop, where, chosen, origins, known_tasks)
+        if parameters is not None:
+            found.append(Combination(parameters, tuple(_ids(parameters, chosen, list(axes)))))
+    return _distinct(found)
+
+
+def _is_listed(prop: Property, name: str, value: Any) -> bool:
+    field = prop.parameters.model_fields.get(name)
+    return field is not None and isinstance(value, list) and not takes_list(field.annotation)
+
+
+def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any],
+          places: Mapping[str, Where]) -> dict[str, list[tuple[int, Any]]] | None:
+    total = prod(len(values[name]) for name in listed)
+    if total > MOST_TESTS:
+        problems.at_value(places[listed[0]], f"the lists of this claim make {total} tests; at most {MOST_TESTS} are allowed")
+        return None
+    good = True
+    for name in listed:
+        if not values[name]:
+            problems.at_value(places[name], "an empty list makes no test; give a value")
+            good = False
+        for i, value in enumerate(values[name][:MOST_TESTS]):
+            if value in values[name][:i]:
+                problems.at_value((*places[name], i), f"{show(value)} is given twice")
+                good = False
+    return {name: list(enumerate(values[name])) for name in listed} if good else None
+
+
+def _validate(problems: Problems, prop: Property, where: Where, chosen: dict[str, Any], origins: Mapping[str, Where],
+              known_tasks: Sequence[str]) -> Parameters | None:
+    try:
+        parameters = prop.parameters.model_validate_json(json.dumps(chosen))
+    except ValidationError as error:
+        for fault in faults(error, prop.parameters, chosen, "parameter"):
+            place = _place(fault.where, origins, where)
+            if fault.on_key:
+                about = None if fault.about is None else _place(fault.about, origins, where)
+                problems.at_key(place, fault.text, about=about)
+            else:
+                problems.at_value(place, fault.text)
+        return None
+    good = True
+    for path, task in task_references(parameters):
+        if task not in known_tasks:
+            problems.at_value(_place(path, origins, where), f"unknown task {task!r}; {suggestion(task, known_tasks)}")
+            good = False
+    return parameters if good else None
+
+
+def _place(path: Where, origins: Mapping[str, Where], where: Where) -> Where:
+    return where + path if not path or path[0] not in origins else origins[str(path[0])] + path[1:]
+
+
+def _ids(parameters: Parameters, chosen: Mapping[str, Any], listed: list[str]) -> Iterator[str]:
+    for name in ("task", "tasks"):
+        value = getattr(parameters, name, None)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (list, tuple)) and value:
+            yield "-".join(map(_slug, value))
+    yield from (f"{_slug(name)}={_slug(chosen[name])}" for name in listed if name != "task")
+
+
+def _slug(value: Any) -> str:
+    if isinstance(value, dict):
+        text = ",".join(f"{key}={_slug(one)}" for key, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        text = "-".join(map(_slug, value))
+    else:
+        text = show(value).strip("'\"") if not isinstance(value, str) else value
+    text = "".join(char if char.isprintable() else "-" for char in _UNSAFE.sub("-", text))
+    return text or "empty"
+
+
+def _distinct(found: list[Combination]) -> list[Combination]:
+    """With a number after those ids that would otherwise repeat: different values can look alike once made safe for ids."""
+    taken: set[tuple[str, ...]] = set()
+    for i, one in enumerate(found):
+        ids, count = one.ids, 1
+        while ids in taken:
+            count += 1
+            ids = (*one.ids[:-1], f"{one.ids[-1]}-{count}")
+        taken.add(ids)
+        found[i] = Combination(one.parameters, ids)
+    return found

@@ -1,0 +1,154 @@
+"""The JSON Schema of spec files, generated from the models that validate them, so that editors complete and check specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..ablation import KINDS
+from ..attribution import METHODS
+from ..properties import PROPERTIES
+from ..properties.base import Property
+from ..registry import Registry
+from ..summaries import summary
+from ..tasks import TASKS
+from .document import BOUNDS, MODEL_NAME, NAME, VERSION, ClaimEntry, FileTask, LoaderTask, ModelEntry
+from .parameters import takes_list
+
+Json = dict[str, Any]
+_NOISE = ("title", "circuits")
+
+
+def json_schema() -> Json:
+    """The schema (draft 2020-12) with all registered properties, tasks and methods, third-party ones included.
+
+    What a schema cannot say (that a task is declared, that a bound is not vacuous) is left to `load_suite`.
+    """
+    definitions: Json = {}
+    properties = {name: _property(PROPERTIES.get(name), definitions) for name in PROPERTIES}
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"pytest-circuits spec, version {VERSION}",
+        "description": "Claims about the circuits of language models, tested by pytest.",
+        "type": "object",
+        "required": ["version", "models", "claims"],
+        "additionalProperties": False,
+        "properties": {
+            "version": {"const": VERSION, "description": "The version of this grammar."},
+            "models": {**_named(_model(definitions), MODEL_NAME), "minProperties": 1, "description": "The models that claims are about, by name."},
+            "tasks": {**_named({"oneOf": list(_tasks(definitions))}), "description": "The tasks that claims refer to, by name."},
+            "defaults": {**_defaults(definitions), "description": "Parameters for all claims whose property has them."},
+            "claims": {**_named(_claim(properties, definitions)), "minProperties": 1, "description": "The claims, by name."},
+        },
+        "$defs": {name: definitions[name] for name in sorted(definitions)},
+    }
+    for registry in (METHODS, KINDS):
+        _describe_options(schema, registry)
+    return schema
+
+
+def _named(entry: Json, pattern: str = NAME) -> Json:
+    return {"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": entry}
+
+
+def _of(model: type[BaseModel], prefix: str, definitions: Json) -> Json:
+    """A model's schema; the definitions that it needs go under `prefix`, since two models may call theirs the same."""
+    schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}")
+    for name, definition in schema.pop("$defs", {}).items():
+        definitions[f"{prefix}.{name}"] = _clean(definition)
+    cleaned: Json = _clean(schema)
+    return cleaned
+
+
+def _clean(schema: Any) -> Any:
+    """Without what is only noise to an editor; the names of properties stay whatever they are called."""
+    if isinstance(schema, list):
+        return [_clean(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    cleaned: Json = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            cleaned[key] = {name: _clean(one) for name, one in value.items()}
+        elif key not in _NOISE and not (key == "default" and value is None):
+            cleaned[key] = value if key in ("default", "enum", "const") else _clean(value)
+    return cleaned
+
+
+def _property(prop: Property, definitions: Json) -> Json:
+    """A property's parameters: each may be a list (one test for each value), and each may come from `defaults`."""
+    schema = _of(prop.parameters, prop.name, definitions)
+    schema.pop("required", None)
+    schema["properties"] = {
+        name: one if takes_list(prop.parameters.model_fields[name].annotation) else _listable(one)
+        for name, one in schema.get("properties", {}).items()
+    }
+    schema["description"] = summary(PROPERTIES, prop.name) or schema.get("description", "")
+    definitions[prop.name] = schema
+    return {"$ref": f"#/$defs/{prop.name}"}
+
+
+def _listable(schema: Json) -> Json:
+    outer: Json = {key: schema[key] for key in ("description", "default") if key in schema}
+    inner = {key: value for key, value in schema.items() if key not in outer}
+    return {**outer, "anyOf": [inner, {"type": "array", "items": inner, "minItems": 1, "uniqueItems": True}]}
+
+
+def _model(definitions: Json) -> Json:
+    schema = _of(ModelEntry, "model", definitions)
+    return {**schema, "oneOf": [{"required": ["path"]}, {"required": ["loader"]}]}
+
+
+def _tasks(definitions: Json) -> Iterator[Json]:
+    for name in TASKS:
+        schema = _of(TASKS.get(name).Parameters, f"task.{name}", definitions)
+        chosen = {"builtin": {"const": name, "description": summary(TASKS, name)}}
+        yield {
+            **schema,
+            "description": summary(TASKS, name),
+            "properties": {**chosen, **schema.get("properties", {})},
+            "required": ["builtin", *schema.get("required", [])],
+        }
+    yield _of(FileTask, "task.file", definitions)
+    loader = _of(LoaderTask, "task.loader", definitions)
+    yield {**loader, "properties": {**loader["properties"], "builtin": False, "file": False}}
+
+
+def _defaults(definitions: Json) -> Json:
+    options: dict[str, list[Json]] = {}
+    for prop in PROPERTIES:
+        for name, schema in definitions[prop]["properties"].items():
+            plain = {key: value for key, value in schema.items() if key != "default"}
+            if plain not in options.setdefault(name, []):
+                options[name].append(plain)
+    merged = {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in sorted(options.items())}
+    return {"type": "object", "additionalProperties": False, "properties": merged}
+
+
+def _claim(properties: Json, definitions: Json) -> Json:
+    schema = _of(ClaimEntry, "claim", definitions)
+    return {
+        **schema,
+        "description": "One property with its parameters, one bound, and what is expected of it.",
+        "properties": {**properties, **schema["properties"]},
+        "allOf": [
+            {"oneOf": [{"required": [name]} for name in properties]},
+            {"oneOf": [{"required": [name]} for name in BOUNDS]},
+            {"not": {"required": ["model", "models"]}},
+        ],
+    }
+
+
+def _describe_options(schema: Any, registry: Registry) -> None:
+    """Say what each name of a registry is, wherever the schema lists all of them."""
+    if isinstance(schema, list):
+        for one in schema:
+            _describe_options(one, registry)
+    elif isinstance(schema, dict):
+        if schema.get("enum") == registry.names():
+            told = [f"{name}: {summary(registry, name, imports=False).rstrip('.')}" for name in registry]
+            schema["description"] = ". ".join([*filter(None, [schema.get("description", "").rstrip(".")]), *told]) + "."
+        for value in list(schema.values()):
+            _describe_options(value, registry)

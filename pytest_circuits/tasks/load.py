@@ -1,0 +1,107 @@
+"""Opening tasks: built-ins by name, JSONL files by path, Python callables by reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import CircuitsError, OptionError, TaskError, suggestion
+from ..registry import load_object
+from ..sources import TaskSource
+from . import TASKS, files
+from .base import PromptPair, Task
+from .records import pair_from, refuse_degenerate
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def load_task(name_or_file: str | Path, n: int | None = None, seed: int | None = None, **params: Any) -> Task:
+    """A built-in task by its name, a `.jsonl` file by its path, or the pairs of a callable by its reference "pkg.mod:function".
+
+    n, seed and params are the task's parameters; those that are None take their defaults. Raises `OptionError` for unknown tasks
+    and parameters, `TaskError` for what is wrong with the data.
+    """
+    options = {key: value for key, value in {"n": n, "seed": seed}.items() if value is not None} | params
+    target = str(name_or_file)
+    if isinstance(name_or_file, str) and target in TASKS:
+        return builtin_task(target, options)
+    if isinstance(name_or_file, Path) or target.endswith(".jsonl") or Path(target).is_file():
+        return file_task(target, options)
+    if _REFERENCE.fullmatch(target):
+        return loader_task(target, options)
+    raise OptionError(f"unknown task {target!r}: no .jsonl file, no reference 'pkg.mod:function', no built-in; {suggestion(target, TASKS)}")
+
+
+def load_source(source: TaskSource) -> Task:
+    """The task that a spec names, under the name that the spec gives it. Raises `OptionError` and `TaskError` like `load_task`."""
+    openers = {"builtin": builtin_task, "file": file_task, "loader": loader_task}
+    if source.kind not in openers:
+        raise OptionError(f"unknown kind of task {source.kind!r}; {suggestion(source.kind, openers)}")
+    return replace(openers[source.kind](source.target, source.options), name=source.name)
+
+
+def builtin_parameters(name: str) -> type[BaseModel]:
+    """The parameter model of a built-in or registered task. Raises `OptionError` for an unknown name."""
+    return TASKS.get(name).Parameters  # type: ignore[no-any-return]
+
+
+def task_parameters(kind: str, target: str) -> type[BaseModel] | None:
+    """The parameter model of a task as a spec names it; None for a loader, whose parameters are its own keyword arguments."""
+    if kind == "builtin":
+        return builtin_parameters(target)
+    return files.Parameters if kind == "file" else None
+
+
+def builtin_task(name: str, options: Mapping[str, Any]) -> Task:
+    """A built-in or registered task."""
+    task: Task = TASKS.get(name).make(_validated(builtin_parameters(name), options, f"task {name!r}"))
+    return task
+
+
+def file_task(path: str, options: Mapping[str, Any]) -> Task:
+    """The task in a JSONL file."""
+    return files.read(path, _validated(files.Parameters, options, path))
+
+
+def loader_task(reference: str, options: Mapping[str, Any]) -> Task:
+    """What a callable returns: a `Task`, or prompt pairs or mappings with the fields of a JSONL line. Options are its keyword arguments.
+
+    Whatever it raises becomes a `TaskError` that names the reference.
+    """
+    try:
+        made = load_object(reference)(**options)
+        if isinstance(made, Task):
+            return made
+        if not isinstance(made, Iterable) or isinstance(made, (str, bytes, Mapping)):
+            raise TaskError(f"{reference} returned {type(made).__name__}; it must return a Task, or an iterable of PromptPair or dict")
+        pairs = tuple(_pair(one, f"{reference}[{i}]") for i, one in enumerate(made))
+    except CircuitsError as problem:
+        raise TaskError(str(problem)) from problem
+    except Exception as problem:
+        raise TaskError(f"the task loader {reference} raised {type(problem).__name__}: {problem}") from problem
+    if not pairs:
+        raise TaskError(f"{reference} returned no prompt pairs")
+    refuse_degenerate(pairs, reference)
+    return Task(reference, pairs, provenance={"loader": reference, **options})
+
+
+def _pair(one: Any, where: str) -> PromptPair:
+    if not isinstance(one, PromptPair):
+        return pair_from(one, where)
+    return one if one.source else replace(one, source=where)
+
+
+def _validated(model: type[BaseModel], options: Mapping[str, Any], what: str) -> Any:
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        if first["type"] == "extra_forbidden":
+            raise OptionError(f"{what} has no parameter {name!r}; {suggestion(name, model.model_fields)}") from None
+        raise OptionError(f"{what}: {name}={options.get(name)!r} is not allowed: {first['msg']}") from None

@@ -1,0 +1,282 @@
+"""The lab: turns requests into results, from the store where it can, from an opened model where it must."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CircuitsError, Offline, TaskError
+from ..requests import Ablate, Attribute, Describe, Encode, Part, Request, Sweep
+from ..results import Description, Encoded
+from ..sources import ModelSource, TaskSource
+from ..tasks.base import Task
+from ..verdict import Estimate
+from .cost import Cost
+from .events import Event, Listener, ignore
+from .keys import in_words, index_digest, key_of
+from .measuring import Indices, call
+from .models import Models, Opener
+from .parts import examples_of
+from .store import BusyError, Store
+
+REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep)
+
+
+def _load_source(source: TaskSource) -> Task:
+    from ..tasks.load import load_source
+
+    return load_source(source)
+
+
+@dataclass
+class _Tally:
+    """The running cost of one claim, and whether measuring is allowed for it."""
+
+    measure: bool = True
+    forwards: int = 0
+    backwards: int = 0
+    hits: int = 0
+    measured: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    def cost(self) -> Cost:
+        return Cost(self.forwards, self.backwards, time.perf_counter() - self.started, self.hits, self.measured)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A request with its key and the examples that it means. `on_disk` is False where no file tells which tokenizer was used."""
+
+    request: Request
+    key: str
+    examples: Indices
+    reference: Indices
+    on_disk: bool
+
+    @property
+    def words(self) -> str:
+        return in_words(self.request)
+
+
+class Lab:
+    """Makes each measurement once, however many claims, threads and processes ask for it.
+
+    device, dtype: go before those of a model's source. batch_size: examples a model call; None leaves it to the torch side.
+    offline: raise `Offline` instead of measuring. max_open: how many models are kept open. on_event: hears of progress.
+    opener, load_task: stand in for `open_model` and `load_source`.
+    `spent` is the cost of everything so far, claims that failed included.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        batch_size: int | None = None,
+        offline: bool = False,
+        max_open: int = 1,
+        on_event: Listener | None = None,
+        opener: Opener | None = None,
+        load_task: Callable[[TaskSource], Task] | None = None,
+    ) -> None:
+        self.store, self.batch_size, self.offline = store, batch_size, offline
+        self._emit = on_event or ignore
+        self.models = Models(store.fingerprints, device=device, dtype=dtype, max_open=max_open, opener=opener, emit=self._emit)
+        self._load_task = load_task or _load_source
+        self._tasks: dict[TaskSource, Task | CircuitsError] = {}
+        self._failed: dict[str, CircuitsError] = {}
+        self._encoded: dict[str, Encoded] = {}
+        self._guard = threading.RLock()
+        self.spent = Cost()
+
+    def run(self, steps: Generator[Any, Any, Estimate]) -> tuple[Estimate, Cost]:
+        """Drive a property: answer what it yields, one request or a list, in the same shape, until it returns its estimate.
+
+        A `CircuitsError` of measuring is thrown into the property at its `yield`, and leaves here if it is not handled there.
+        """
+        tally = _Tally(not self.offline)
+        try:
+            asked = next(steps)
+            while True:
+                try:
+                    answer = self._many(asked, tally) if isinstance(asked, (list, tuple)) else self._one(asked, tally)
+                except CircuitsError as problem:
+                    asked = steps.throw(problem)
+                else:
+                    asked = steps.send(answer)
+        except StopIteration as end:
+            estimate: Estimate = end.value
+        finally:
+            steps.close()
+            self._spend(tally)
+        return estimate, tally.cost()
+
+    def result(self, request: Request) -> Any:
+        """The result of one request. Raises the `CircuitsError` of measuring it."""
+        tally = _Tally(not self.offline)
+        try:
+            return self._one(request, tally)
+        finally:
+            self._spend(tally)
+
+    def describe(self, model: ModelSource) -> Description:
+        """What the model is; without loading it if it was described before."""
+        return self.result(Describe(model))  # type: ignore[no-any-return]
+
+    def part(self, model: ModelSource, task: TaskSource, part: Part) -> NDArray[np.int64]:
+        """The numbers of the examples that `part` means, as this model's tokenizer leaves them."""
+        encoded: Encoded = self.result(Encode(model, task))
+        chosen = examples_of(part, encoded)
+        return np.arange(encoded.n, dtype=np.int64) if chosen is None else chosen
+
+    def task(self, source: TaskSource) -> Task:
+        """The task's prompt pairs, read once a session. Raises `TaskError`, the same one each time."""
+        with self._guard:
+            if source not in self._tasks:
+                self._tasks[source] = self._read(source)
+            found = self._tasks[source]
+        if isinstance(found, CircuitsError):
+            raise found.with_traceback(None)
+        return found
+
+    def stored(self, request: Request) -> Any | None:
+        """The result if it was measured before, else None; opens no model. Raises `ModelError` or `TaskError` for broken sources."""
+        try:
+            return self._one(request, _Tally(measure=False))
+        except Offline:
+            return None
+
+    def _read(self, source: TaskSource) -> Task | CircuitsError:
+        try:
+            return self._load_task(source)
+        except CircuitsError as problem:
+            return problem
+        except Exception as problem:
+            wrapped = TaskError(f"task {source.name!r} ({source.target}) cannot be read: {type(problem).__name__}: {problem}")
+            wrapped.__cause__ = problem
+            return wrapped
+
+    def _spend(self, tally: _Tally) -> None:
+        with self._guard:
+            self.spent += tally.cost()
+
+    def _many(self, asked: Iterable[Request], tally: _Tally) -> list[Any]:
+        """All of them, by model, and those that another process is measuring last; the first that fails, in the asked order, is raised."""
+        asked = [_checked(request) for request in asked]
+        place = {request: i for i, request in reversed(list(enumerate(asked)))}
+        answers: dict[Request, Any] = {}
+        failed: tuple[int, CircuitsError] | None = None
+        todo, wait = self._by_model(place), False
+        while todo:
+            busy = []
+            for request in todo:
+                if failed is not None and failed[0] < place[request]:
+                    continue
+                try:
+                    answers[request] = self._one(request, tally, wait)
+                    wait = False
+                except BusyError:
+                    busy.append(request)
+                except CircuitsError as problem:
+                    failed = (place[request], problem)
+            wait = len(busy) == len(todo)  # nothing left to do but to wait for one of them
+            todo = busy
+        if failed is not None:
+            raise failed[1]
+        return [answers[request] for request in asked]
+
+    def _by_model(self, requests: Iterable[Request]) -> list[Request]:
+        """Those on models that are open come first, and no model is asked for twice."""
+        groups: dict[ModelSource, list[Request]] = {}
+        for request in requests:
+            groups.setdefault(request.model, []).append(request)
+        order = sorted(groups, key=lambda model: not self.models.is_open(model))
+        return [request for model in order for request in groups[model]]
+
+    def _one(self, request: Request, tally: _Tally, wait: bool = True) -> Any:
+        value, hit, words = self._obtain(self._order(_checked(request), tally), tally, wait)
+        if hit:
+            tally.hits += 1
+            self._emit(Event("cached", words))
+        return value
+
+    def _order(self, request: Request, tally: _Tally) -> _Order:
+        identity = self.models.identity(request.model, may_open=tally.measure)
+        known: dict[str, Any] = {"model": identity.model, "dtype": self.models.dtype(request.model)}
+        if isinstance(request, Describe):
+            return _Order(request, key_of(request, known), None, None, True)
+        known |= {"tokenizer": identity.tokenizer, "task": self.task(request.task).fingerprint}
+        if isinstance(request, Encode):
+            del known["dtype"]  # token ids do not depend on it
+            return _Order(request, key_of(request, known), None, None, identity.tokenizer is not None)
+        encoded: Encoded = self._obtain(self._order(Encode(request.model, request.task), tally), tally)[0]
+        examples = examples_of(request.part, encoded)
+        reference: Indices = None
+        if not isinstance(request, Attribute) and request.reference is not None:
+            reference = examples_of(request.reference, encoded)
+            reference = np.arange(encoded.n, dtype=np.int64) if reference is None else reference
+        known |= {
+            "device": self.models.device_type(request.model),
+            "batch_size": self.batch_size,
+            "encoding": encoded.digest,
+            "examples": index_digest(examples),
+            "reference": index_digest(reference),
+        }
+        return _Order(request, key_of(request, known), examples, reference, True)
+
+    def _obtain(self, order: _Order, tally: _Tally, wait: bool = True) -> tuple[Any, bool, str]:
+        """The result, whether it was there, and the request in words. A failure is raised again, not tried again."""
+        if order.key in self._failed:
+            raise self._failed[order.key].with_traceback(None)
+        try:
+            if order.on_disk and tally.measure:
+                value, hit = self.store.fetch(
+                    order.key,
+                    lambda: self._measure(order, tally),
+                    kind=type(order.request).__name__,
+                    request=order.words,
+                    wait=wait,
+                )
+                return value, hit, order.words
+            found = self.store.get(order.key) if order.on_disk else self._encoded.get(order.key)
+            if found is not None:
+                return found, True, order.words
+            if not tally.measure:
+                raise Offline(f"not in {self.store.folder}: {order.words}; --circuits-offline forbids measuring it, so run once without")
+            return self._encoded.setdefault(order.key, self._measure(order, tally)), False, order.words
+        except Offline:
+            raise
+        except CircuitsError as problem:
+            self._failed[order.key] = problem
+            raise
+
+    def _measure(self, order: _Order, tally: _Tally) -> Any:
+        """Call the torch side; one call at a time, since hooks of one model must not meet those of another call."""
+        request = order.request
+        task = None if isinstance(request, Describe) else self.task(request.task)
+        with self.models.lock:
+            before = self.models.calls(request.model)
+            subject = self.models.subject(request.model)
+            self._emit(Event("measuring", order.words))
+            started = time.perf_counter()
+            try:
+                value = call(subject, request, task, order.examples, order.reference, self.batch_size)
+            finally:
+                tally.forwards += subject.forwards - before[0]
+                tally.backwards += subject.backwards - before[1]
+            tally.measured += 1
+            self._emit(Event("measured", order.words, seconds=time.perf_counter() - started))
+        return value
+
+
+def _checked(request: Any) -> Request:
+    if not isinstance(request, REQUESTS):
+        raise TypeError(f"a property yielded {request!r}, which is no request; allowed: {', '.join(r.__name__ for r in REQUESTS)}")
+    return request

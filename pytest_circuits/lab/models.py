@@ -1,0 +1,173 @@
+"""The models of a session: told apart without loading, opened only when needed, a few kept open, failures remembered."""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import CircuitsError, ModelError, Offline, OptionError
+from ..registry import load_object
+from ..sources import ModelSource
+from .events import Event, Listener
+from .fingerprint import Identity, identify
+
+Opener = Callable[..., Any]
+_DEVICE = re.compile(r"[a-z]+(:\d+)?")
+
+
+def default_opener(model: Any, tokenizer: Any = None, **options: Any) -> Any:
+    """`open_model` of the torch side, imported at the first call."""
+    from ..subject import open_model
+
+    return open_model(model, tokenizer, **options)
+
+
+class Models:
+    """`identity(source)` and `subject(source)`, each the same for the whole session.
+
+    At most `max_open` models are open; the one unused for longest is let go. `device` and `dtype`, if given, go before
+    those of a source. An error of opening is raised again, without another attempt, for each claim that asks.
+    """
+
+    def __init__(
+        self, memo: Path | None, *, device: str | None, dtype: str | None, max_open: int, opener: Opener | None, emit: Listener
+    ) -> None:
+        if max_open < 1:
+            raise OptionError(f"at least one model has to be kept open, got max_open={max_open}")
+        self._memo, self._device, self._dtype, self._max_open = memo, device, dtype, max_open
+        self._opener = opener or default_opener
+        self._emit = emit
+        self._open: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._failed: dict[tuple[Any, ...], CircuitsError] = {}
+        self._identities: dict[tuple[Any, ...], Identity] = {}
+        self._device_types: dict[tuple[Any, ...], str] = {}
+        self._provided: dict[ModelSource, Callable[[], Any]] = {}
+        self.lock = threading.RLock()
+
+    def provide(self, source: ModelSource, factory: Callable[[], Any]) -> None:
+        """Open this source by calling `factory()`: a module, or a module and its tokenizer; what a loader returns."""
+        with self.lock:
+            self._provided[source] = factory
+
+    def device(self, source: ModelSource) -> str | None:
+        """The device to run on: as asked, else `cpu`; None where a loader or fixture decides. Raises `OptionError` for `auto`."""
+        device = self._device or source.device or (None if self._ready_made(source) else "cpu")
+        if device is not None and (not _DEVICE.fullmatch(device) or device in ("auto", "meta")):
+            raise OptionError(f"model {source.name!r}: {device!r} is no device to measure on; write cpu, cuda, cuda:1, mps …")
+        return device
+
+    def device_type(self, source: ModelSource) -> str:
+        """The kind of device: cpu, cuda, mps …; opens the model where a loader or fixture decides."""
+        device = self.device(source)
+        if device is None:
+            place = self._place(source)
+            with self.lock:
+                if place not in self._device_types:
+                    self._device_types[place] = next(self.subject(source).model.parameters()).device.type
+                return self._device_types[place]
+        return device.split(":")[0]
+
+    def dtype(self, source: ModelSource) -> str | None:
+        """The precision asked for; None: that of the checkpoint."""
+        return self._dtype or source.dtype
+
+    def calls(self, source: ModelSource) -> tuple[int, int]:
+        """Forward and backward calls of the model so far; of one that is not open, none."""
+        subject = self._open.get(self._place(source))
+        return (0, 0) if subject is None else (subject.forwards, subject.backwards)
+
+    def is_open(self, source: ModelSource) -> bool:
+        """Whether the model is open now."""
+        return self._place(source) in self._open
+
+    def identity(self, source: ModelSource, *, may_open: bool = True) -> Identity:
+        """Which model this is; opens it where only that can tell, or raises `Offline` with `may_open=False`. Raises `ModelError`."""
+        place = self._place(source)
+        with self.lock:
+            if place not in self._identities:
+                found = self._identify(source)
+                if found is None and not may_open:
+                    raise Offline(
+                        f"model {source.describe()} has to be loaded to know which one it is, and nothing may be loaded now: "
+                        "give a directory or a downloaded hub id, or run once without --circuits-offline"
+                    )
+                if found is None:
+                    subject = self.subject(source)
+                    found = self._identify(source) or Identity(f"loaded:{subject.describe().fingerprint}", None)
+                self._identities[place] = found
+            return self._identities[place]
+
+    def subject(self, source: ModelSource) -> Any:
+        """The open model. Raises `ModelError`, the same one each time."""
+        place = self._place(source)
+        with self.lock:
+            if place in self._failed:
+                raise self._failed[place].with_traceback(None)
+            if place not in self._open:
+                while len(self._open) >= self._max_open:
+                    self._open.popitem(last=False)
+                    gc.collect()  # hooks and caches of a model refer to each other
+                try:
+                    self._open[place] = self._opened(source)
+                except CircuitsError as problem:
+                    self._failed[place] = problem
+                    raise
+            self._open.move_to_end(place)
+            return self._open[place]
+
+    def _ready_made(self, source: ModelSource) -> bool:
+        return source in self._provided or source.loader is not None
+
+    def _place(self, source: ModelSource) -> tuple[Any, ...]:
+        named = source if source in self._provided else (source.path, source.revision, source.loader)
+        return named, self.device(source), self.dtype(source)
+
+    def _identify(self, source: ModelSource) -> Identity | None:
+        try:
+            return None if self._ready_made(source) else identify(source, self._memo)
+        except OSError as problem:
+            raise ModelError(f"model {source.describe()} cannot be read: {problem}") from problem
+
+    def _opened(self, source: ModelSource) -> Any:
+        self._emit(Event("opening", source.describe()))
+        known = self._identities.get(self._place(source))
+        model, tokenizer = self._ingredients(source)
+        revision = (known.commit if known else None) or source.revision  # what is opened is what the key says
+        started = time.perf_counter()
+        try:
+            subject = self._opener(model, tokenizer, revision=revision, dtype=self.dtype(source), device=self.device(source))
+        except CircuitsError:
+            raise
+        except Exception as problem:
+            raise ModelError(f"model {source.describe()} cannot be opened: {type(problem).__name__}: {problem}") from problem
+        if known is not None and known.tokenizer is not None and known.commit is None and self._identify(source) != known:
+            raise ModelError(f"the files of model {source.describe()} changed during this session; run again when they are complete")
+        self._emit(Event("opened", source.describe(), seconds=time.perf_counter() - started))
+        return subject
+
+    def _ingredients(self, source: ModelSource) -> tuple[Any, Any]:
+        if source in self._provided:
+            made = self._call(source, self._provided[source], "the fixture")
+        elif source.loader is not None:
+            try:
+                function = load_object(source.loader)
+            except OptionError as problem:
+                raise ModelError(f"model {source.describe()}: {problem}") from problem
+            made = self._call(source, function, f"the loader {source.loader}")
+        else:
+            return str(Path(source.path).expanduser()) if source.path and source.path.startswith("~") else source.path, None
+        return made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+
+    def _call(self, source: ModelSource, function: Callable[[], Any], what: str) -> Any:
+        try:
+            return function()
+        except CircuitsError:
+            raise
+        except Exception as problem:
+            raise ModelError(f"model {source.describe()}: {what} raised {type(problem).__name__}: {problem}") from problem

@@ -1,0 +1,27 @@
+"""Which examples a `Part` means."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import OptionError, suggestion
+from ..requests import Part
+from ..results import Encoded
+
+SIDES = ("discovery", "evaluation")
+
+
+def examples_of(part: Part, encoded: Encoded) -> NDArray[np.int64] | None:
+    """Example numbers of one side of a split by group; None for all examples (`all`, and either side when in-sample).
+
+    Raises `OptionError` for an unknown side, and what `split_by_group` raises when there are too few groups.
+    """
+    if part.which != "all" and part.which not in SIDES:
+        raise OptionError(f"unknown part {part.which!r}; {suggestion(part.which, ('all', *SIDES))}")
+    if part.which == "all" or part.split is None:
+        return None
+    from ..stats.split import split_by_group
+
+    sides = split_by_group(encoded.groups, part.split, part.seed)
+    return np.asarray(sides[SIDES.index(part.which)], dtype=np.int64)

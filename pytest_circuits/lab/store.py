@@ -1,0 +1,191 @@
+"""Measurements on disk: content-addressed, written whole or not at all, each made once whoever asks.
+
+An entry is `<2 hex>/<key>.safetensors`. The folder marks itself as a cache for backup tools and for git. A
+damaged entry counts as missing, is replaced when it is measured again, and is reported once.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from .entry import DamagedError, dump, load
+from .events import Event, Listener, warn
+
+_TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n# Measurements of pytest-circuits. This folder may be deleted: they can be made again.\n"
+)
+
+
+class BusyError(Exception):
+    """Another thread or process is making this measurement."""
+
+
+class Store:
+    """A folder of measurements with a layer of memory above it.
+
+    Nothing is created before something is written. `on_event` hears of damaged entries, of a folder that cannot be
+    written (once each; the results are handed out all the same) and of waiting; by default troubles become `CacheWarning`s.
+    `memory` bounds, in bytes, the results that are kept at hand so that each is read once.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, on_event: Listener | None = None, memory: int = 1 << 30) -> None:
+        self.folder = Path(folder)
+        self.memory = memory
+        self._emit: Listener = on_event or warn
+        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._guard = threading.RLock()
+        self._threads: dict[str, threading.Lock] = {}
+        self._told: set[str] = set()
+
+    @classmethod
+    def temporary(cls, *, on_event: Listener | None = None) -> Store:
+        """A store in a new temporary folder. Other processes share it by its path; whoever made it calls `discard` at the end."""
+        return cls(tempfile.mkdtemp(prefix="pytest-circuits-"), on_event=on_event)
+
+    def discard(self) -> None:
+        """Delete the folder and everything in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def fingerprints(self) -> Path:
+        """Where digests of model files are remembered."""
+        return self.folder / "fingerprints"
+
+    def path(self, key: str) -> Path:
+        """The file of an entry."""
+        return self.folder / key[:2] / f"{key}.safetensors"
+
+    def get(self, key: str) -> Any | None:
+        """The measurement stored under `key`, or None if there is none that can be read."""
+        with self._guard:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+        try:
+            data = self.path(key).read_bytes()
+            value = load(data, key)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            self._tell("damaged", self.path(key), f"a stored measurement cannot be read ({problem}); it is measured again")
+            return None
+        except DamagedError as problem:
+            self._tell("damaged", self.path(key), f"a stored measurement is not usable: {problem}; it is measured again and replaced")
+            return None
+        self._keep(key, value, len(data))
+        return value
+
+    def fetch(self, key: str, make: Callable[[], Any], *, kind: str, request: str, wait: bool = True) -> tuple[Any, bool]:
+        """The measurement `key` and whether it was there; if not, `make()` is called once across threads and processes, and kept.
+
+        With `wait=False` raises `BusyError` instead of waiting for another's measurement. What `make` raises passes through and
+        leaves neither an entry nor a lock.
+        """
+        found = self.get(key)
+        if found is not None:
+            return found, True
+        with self._lock(key, wait, request):
+            found = self.get(key)
+            if found is not None:
+                return found, True
+            data = dump(make(), key=key, kind=kind, request=request)
+            self._write(key, data)
+        value = load(data, key)  # what a later run will read, so that both see the same
+        self._keep(key, value, len(data))
+        return value, False
+
+    def _keep(self, key: str, value: Any, taken: int) -> None:
+        with self._guard:
+            self._kept[key] = (value, taken)
+            while len(self._kept) > 1 and sum(taken for _, taken in self._kept.values()) > self.memory:
+                self._kept.popitem(last=False)
+
+    @contextmanager
+    def _lock(self, key: str, wait: bool, request: str) -> Iterator[None]:
+        with self._guard:
+            mine = self._threads.setdefault(key, threading.Lock())
+        if not mine.acquire(blocking=wait):
+            raise BusyError(key)
+        try:
+            lock = self._file_lock(key, wait, request)
+            try:
+                yield
+            finally:
+                if lock is not None:
+                    lock.release()
+        finally:
+            mine.release()
+
+    def _file_lock(self, key: str, wait: bool, request: str) -> FileLock | None:
+        """The held lock, or None where the folder does not allow locks: then each process measures for itself."""
+        try:
+            self._prepare(self.folder / "locks")
+            lock = FileLock(self.folder / "locks" / f"{key}.lock")
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                if not wait:
+                    raise BusyError(key) from None
+                self._emit(Event("waiting", request))
+                lock.acquire()
+        except (OSError, NotImplementedError) as problem:
+            self._unwritable(problem)
+            return None
+        return lock
+
+    def _write(self, key: str, data: bytes) -> None:
+        path = self.path(key)
+        try:
+            self._prepare(path.parent)
+            for left in path.parent.glob(f".{path.name}-*.tmp"):  # of a process that was killed while writing
+                left.unlink(missing_ok=True)
+            write_whole(path, data)
+        except OSError as problem:
+            self._unwritable(problem)
+
+    def _prepare(self, folder: Path) -> None:
+        """Make a subfolder; mark the store's folder as a cache if it is new. A folder that someone already uses is never marked."""
+        new = not self.folder.exists() or not any(self.folder.iterdir())
+        folder.mkdir(parents=True, exist_ok=True)
+        if new:
+            for name, text in {"CACHEDIR.TAG": _TAG, ".gitignore": "*\n"}.items():
+                with suppress(FileExistsError), (self.folder / name).open("x", encoding="utf-8") as file:
+                    file.write(text)
+
+    def _unwritable(self, problem: BaseException) -> None:
+        detail = f"measurements cannot be kept here ({problem}); they are used and then forgotten"
+        self._tell("unwritable", self.folder, detail, once="unwritable")
+
+    def _tell(self, kind: str, path: Path, detail: str, once: str | None = None) -> None:
+        mark = once or str(path)
+        with self._guard:
+            if mark in self._told:
+                return
+            self._told.add(mark)
+        self._emit(Event(kind, str(path), detail))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that others see all of it or nothing. Raises `OSError` and then leaves nothing behind."""
+    name = path.with_name(f".{path.name}-{secrets.token_hex(6)}.tmp")
+    try:
+        with name.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            name.unlink(missing_ok=True)
+        raise

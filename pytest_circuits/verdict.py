@@ -25,6 +25,7 @@ class Estimate:
     kind: str = ""
     property: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    unsettled: str | None = None  # why the number cannot settle a claim, whatever its interval
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -86,6 +87,8 @@ def decide(estimate: Estimate, bound: Bound) -> Verdict:
     low, high = estimate.interval
     if not all(map(isfinite, (estimate.value, low, high))):
         return Verdict(INVALID, f"the estimate is not a finite number: {estimate}")
+    if estimate.unsettled:
+        return Verdict(INCONCLUSIVE, f"{estimate}: {estimate.unsettled}")
     floor = bound.at_least if bound.at_least is not None else -float("inf")
     ceiling = bound.at_most if bound.at_most is not None else float("inf")
     shown = f"{estimate.value:.3f} with {estimate.confidence:.0%} interval [{low:.3f}, {high:.3f}]"

@@ -13,4 +13,10 @@ KINDS = Registry(
         "counterfactual": "pytest_circuits.ablation.counterfactual:Counterfactual",
         "resample": "pytest_circuits.ablation.resample:Resample",
     },
+    {
+        "zero": {"options": ()},
+        "mean": {"options": ("prompts", "positions")},
+        "counterfactual": {"options": ()},
+        "resample": {"options": ("seed",)},
+    },
 )

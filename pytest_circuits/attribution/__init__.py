@@ -18,14 +18,14 @@ METHODS = Registry(
         "exact": "pytest_circuits.attribution.exact:Exact",
     },
     {
-        "eap": {"levels": ("component",)},
-        "atp": {"levels": ("component", "neuron")},
-        "eap_ig": {"levels": ("component",)},
-        "ig_activations": {"levels": ("component", "neuron")},
-        "relp": {"levels": ("component", "neuron")},
-        "gradient": {"levels": ("component", "neuron")},
-        "weight_gradient": {"levels": ("component",)},
-        "exact": {"levels": ("component",)},
+        "eap": {"levels": ("component",), "options": ()},
+        "atp": {"levels": ("component", "neuron"), "options": ()},
+        "eap_ig": {"levels": ("component",), "options": ("steps", "rule")},
+        "ig_activations": {"levels": ("component", "neuron"), "options": ("steps", "rule", "unpaired")},
+        "relp": {"levels": ("component", "neuron"), "options": ("unpaired",)},
+        "gradient": {"levels": ("component", "neuron"), "options": ()},
+        "weight_gradient": {"levels": ("component",), "options": ("normalisation", "gradient_batch")},
+        "exact": {"levels": ("component",), "options": ("kind",)},
     },
 )
 METRICS = ("logit_diff", "log_prob", "prob")

@@ -7,16 +7,17 @@ parameter models are imported when specs are collected, so numpy is imported ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ..ablation import KINDS
 from ..amounts import ROUNDINGS, Size
 from ..attribution import METHODS, METRICS
 from ..errors import OptionError, suggestion
+from ..registry import Registry
 from ..sources import ModelSource, TaskSource
 from ..verdict import Estimate
 
@@ -33,10 +34,6 @@ def _one_of(what: str, allowed: Callable[[], Any]) -> Any:
     return check
 
 
-def _options(allowed: Callable[[], Any]) -> Any:
-    return Field(json_schema_extra=lambda schema: schema.update(enum=[str(name) for name in allowed()]))
-
-
 def _size(text: Any) -> str | int:
     try:
         parsed = Size.parse(text)
@@ -46,13 +43,14 @@ def _size(text: Any) -> str | int:
 
 
 Share = Annotated[float, Field(gt=0, le=1)]
-Method = Annotated[str, AfterValidator(_one_of("attribution method", lambda: METHODS)), _options(lambda: METHODS)]
-Kind = Annotated[str, AfterValidator(_one_of("ablation", lambda: KINDS)), _options(lambda: KINDS)]
-Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS)), _options(lambda: METRICS)]
+Method = Annotated[str, AfterValidator(_one_of("attribution method", METHODS.names))]
+Kind = Annotated[str, AfterValidator(_one_of("ablation", KINDS.names))]
+Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS))]
 CircuitSize = Annotated[str | int, BeforeValidator(_size)]
-Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS))), _options(lambda: tuple(ROUNDINGS))]
+Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS)))]
 TaskName = Annotated[str, Field(json_schema_extra={"circuits": "task"})]  # the name of an entry under `tasks:`
 Split = Annotated[float, Field(gt=0, lt=1)] | Literal["in_sample"]
+Options = dict[str, str | int | float | bool]
 
 
 class Parameters(BaseModel):
@@ -60,19 +58,51 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
-    min_accuracy: Annotated[float, Field(ge=0, le=1)] = 0.6
-    split: Split = 0.5
-    split_seed: int = 0
-    metric: Metric = "logit_diff"
+    confidence: Annotated[float, Field(ge=0.5, lt=1, description="two-sided confidence of the interval")] = 0.95
+    min_accuracy: Annotated[
+        float, Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off")
+    ] = 0.6
+    split: Annotated[Split, Field(description="share of examples used for discovery, or in_sample: all for both")] = 0.5
+    split_seed: Annotated[int, Field(ge=0, description="seed of the split")] = 0
+    metric: Annotated[Metric, Field(description="per-example scalar of the logits")] = "logit_diff"
 
 
 class CircuitParameters(Parameters):
-    """Parameters of properties that use per-example circuits."""
+    """Parameters of properties that use per-example component circuits."""
 
-    attribution: Method = "eap"
-    size: CircuitSize = "10%"
-    rounding: Rounding = "floor"
+    level: ClassVar[str] = "component"
+
+    attribution: Annotated[Method, Field(description="attribution method that ranks units on each example")] = "eap"
+    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. steps")] = Field(default_factory=dict)
+    size: Annotated[CircuitSize, Field(description="circuit size K: a share of all units, or a count")] = "10%"
+    rounding: Annotated[Rounding, Field(description="from a share to a count")] = "floor"
+
+    @model_validator(mode="after")
+    def _attribution_fits(self) -> CircuitParameters:
+        check_method(self.attribution, self.attribution_options, self.level)
+        return self
+
+
+def check_method(method: str, options: Mapping[str, Any], level: str) -> None:
+    """Raise `ValueError` when an attribution method does not work at a level, or has no such option."""
+    levels = METHODS.fact(method, "levels", (level,))
+    if level not in levels:
+        able = [m for m in METHODS if level in METHODS.fact(m, "levels", (level,))]
+        raise ValueError(f"attribution {method!r} does not work at {level} level; allowed: {', '.join(able)}")
+    check_options("attribution", method, options, METHODS)
+
+
+def check_kind(kind: str, options: Mapping[str, Any]) -> None:
+    """Raise `ValueError` when an ablation kind has no such option."""
+    check_options("ablation", kind, options, KINDS)
+
+
+def check_options(what: str, name: str, options: Mapping[str, Any], registry: Registry) -> None:
+    """Raise `ValueError` for an option that an entry of a registry does not have, as far as that is known without importing it."""
+    allowed = registry.fact(name, "options")
+    for key in options:
+        if allowed is not None and key not in allowed:
+            raise ValueError(f"{what} {name!r} has no option {key!r}; {suggestion(key, allowed)}")
 
 
 @dataclass(frozen=True)
@@ -89,7 +119,7 @@ class Property:
     """A registered property: `judge(claim)` is a generator of requests that returns an `Estimate`.
 
     `lowest` and `highest` are the range of possible values (None: unbounded), which makes vacuous bounds visible. `summary` is
-    one line for help texts. `check(parameters)` may refuse combinations of parameters by raising `ValueError`.
+    one line for help texts. Combinations of parameters are refused by the validators of `parameters`.
     """
 
     name: str
@@ -101,19 +131,14 @@ class Property:
     unit: str = ""
 
 
-def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
+def task_names(parameters: BaseModel) -> list[str]:
+    """The names of all tasks that these parameters refer to, in order, without repeats."""
+    found: list[str] = []
     for name, info in type(parameters).model_fields.items():
         value = getattr(parameters, name)
         if "circuits" in str(info.json_schema_extra or "") or name in ("task", "tasks"):
-            several = isinstance(value, (list, tuple))
-            for path, one in [((name, i), v) for i, v in enumerate(value)] if several else [((name,), value)]:
-                if isinstance(one, str):
-                    yield path, one
-        elif isinstance(value, BaseModel):
-            yield from (((name, *path), task) for path, task in task_references(value))
-
-
-def task_names(parameters: BaseModel) -> list[str]:
-    """The names of all tasks that these parameters refer to, in order, without repeats."""
-    return list(dict.fromkeys(task for _, task in task_references(parameters)))
+            names = [v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, str)]
+        else:
+            names = task_names(value) if isinstance(value, BaseModel) else []
+        found += [n for n in names if n not in found]
+    return found

@@ -1,0 +1,95 @@
+"""Overlap of the shared sets of two tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from ..errors import Invalid
+from ..units import is_mlp, layer_of
+from ..verdict import Estimate
+from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
+from .measured import circuits, describe, empty_set, examples, intact, set_details
+
+if TYPE_CHECKING:
+    from ..results import CircuitSet
+
+
+class Jaccard(CircuitParameters):
+    """|S_A ∩ S_B| / |S_A ∪ S_B| of the shared sets S_P of two tasks, from their discovery examples.
+
+    Reported beside its chance level (random sets with as many heads and MLPs; and as many in each layer) and its noise
+    ceiling (the Jaccard of S_P between two disjoint halves of one task's discovery examples): a low overlap
+    with a low ceiling says nothing about mechanisms. Range [0, 1]. Invalid when a shared set is empty and below the accuracy gate. Source: arXiv
+    2605.08348. Interval: BCa bootstrap over the groups of both tasks, sets recomputed; approximate.
+    """
+
+    tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks")]
+    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
+    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
+
+
+def judge(claim: Claim) -> Steps:
+    """Ask for both tasks' attribution; bootstrap the overlap of their shared sets."""
+    import numpy as np
+
+    from ..stats import bootstrap, overlap
+
+    p: Jaccard = claim.parameters
+    if p.tasks[0] == p.tasks[1]:
+        raise Invalid(f"both tasks are {p.tasks[0]!r}: a set overlaps with itself by definition; name two tasks")
+    universe = yield from describe(claim)
+    sides: list[tuple[CircuitSet, list[str]]] = []
+    details: dict[str, Any] = {"shared_sets": {}, "accuracy": {}, "noise_ceiling": {}, "examples": {}}
+    for task in p.tasks:
+        found = yield from examples(claim, task)
+        outcome = yield from intact(claim, task)
+        every = yield from circuits(claim, task)
+        discovery, groups = every.take(found.discovery), found.groups(found.discovery)
+        names = discovery.shared(p.p)
+        if not names:
+            raise empty_set(p, task, int(discovery.counts.max()), len(discovery))
+        sides.append((discovery, groups))
+        details["shared_sets"][task] = set_details(names, universe)
+        details["accuracy"][task] = outcome.accuracy
+        details["noise_ceiling"][task] = _ceiling(discovery, groups, p.p)
+        details["examples"][task] = found.as_dict()
+
+    tallies = [overlap.group_tallies(c.members, g) for c, g in sides]
+
+    def statistic(a: Any, b: Any) -> Any:
+        rows = [overlap.shared_rows(w, t, s, p.p) for w, (t, s) in zip((a, b), tallies, strict=True)]
+        # two empty sets in a resample share nothing that could be seen
+        return np.nan_to_num(overlap.jaccard_rows(rows[0], rows[1]), nan=0.0)
+
+    value, interval, parts = bootstrap.bca_interval(statistic, [len(s) for _, s in tallies], p.confidence, 0, p.resamples)
+    masks = [c.shared_mask(p.p) for c, _ in sides]
+    units = sides[0][0].units
+    kinds = ["mlp" if is_mlp(u) else "head" for u in units]
+    by_type = overlap.typed_null(masks[0], masks[1], kinds)
+    by_layer = overlap.typed_null(masks[0], masks[1], [f"{k}{layer_of(u)}" for k, u in zip(kinds, units, strict=True)])
+    details |= {
+        "both": [u for u, x, y in zip(units, *masks, strict=True) if x and y],
+        "chance": {"by_type": vars(by_type), "by_type_and_layer": vars(by_layer)},
+        "over_chance": value - by_type.mean,
+        "overlap_coefficient": overlap.overlap_coefficient(*masks),
+        "containment": {f"{p.tasks[0]} in {p.tasks[1]}": overlap.containment(masks[0], masks[1]),
+                        f"{p.tasks[1]} in {p.tasks[0]}": overlap.containment(masks[1], masks[0])},
+        "bootstrap": parts,
+    }
+    n = min(len(c) for c, _ in sides)
+    return Estimate(value, interval, n, p.confidence, "BCa bootstrap over groups", "jaccard", details)
+
+
+def _ceiling(discovery: CircuitSet, groups: list[str], p: float) -> float | None:
+    """Split-half Jaccard, or None where no half has a shared set."""
+    from ..stats.overlap import split_half
+
+    try:
+        return split_half(discovery.members, groups, p)[0]
+    except Invalid:
+        return None
+
+
+JACCARD = Property("jaccard", Jaccard, judge, 0.0, 1.0, "overlap of the shared sets of two tasks, beside chance and noise ceiling", "Jaccard index")

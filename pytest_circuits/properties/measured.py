@@ -1,0 +1,116 @@
+"""Steps that several properties share. Each is a generator to be used with `yield from`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Invalid
+from ..requests import ALL, Ablate, Attribute, Describe, Encode, Part, freeze
+from ..units import Universe, head_mlp_split, per_layer
+from .base import CircuitParameters, Claim, Parameters
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..results import CircuitSet, Encoded, Outcome
+
+    Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A task's examples, split: row numbers of both sides, and each row's group."""
+
+    encoded: Encoded
+    discovery: Rows
+    evaluation: Rows
+
+    def groups(self, rows: Rows) -> list[str]:
+        """The group of each of these rows."""
+        return [self.encoded.groups[int(i)] for i in rows]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts, for the report."""
+        return {
+            "examples": self.encoded.n,
+            "discovery": len(self.discovery),
+            "evaluation": len(self.evaluation),
+            "groups": len(set(self.encoded.groups)),
+            "regenerated_pairs": self.encoded.regenerated,
+            **({"notes": list(self.encoded.notes)} if self.encoded.notes else {}),
+        }
+
+
+def part(p: Parameters, which: str) -> Part:
+    """One side of the claim's split, for a request."""
+    return Part(which, None if p.split == "in_sample" else float(p.split), p.split_seed)
+
+
+def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
+    """The task's examples and their split."""
+    import numpy as np
+
+    from ..stats.split import split_by_group
+
+    p = claim.parameters
+    encoded = yield Encode(claim.model, claim.tasks[task])
+    if p.split == "in_sample":
+        every = np.arange(encoded.n)
+        return Examples(encoded, every, every)
+    discovery, evaluation = split_by_group(encoded.groups, float(p.split), p.split_seed)
+    return Examples(encoded, discovery, evaluation)
+
+
+def intact(claim: Claim, task: str) -> Generator[Any, Any, Outcome]:
+    """The intact model on the evaluation examples, arrays [n]; `Invalid` when it cannot do the task (the competence gate)."""
+    from ..results import Outcome
+
+    p = claim.parameters
+    many = yield Ablate(claim.model, claim.tasks[task], ((),), metric=p.metric, part=part(p, "evaluation"))
+    outcome = Outcome(many.correct[0], many.metric[0], many.log_prob[0])
+    accuracy = float(outcome.correct.mean())
+    if accuracy < p.min_accuracy:
+        raise Invalid(
+            f"the intact model answers {int(outcome.correct.sum())} of {len(outcome.correct)} examples of task {task!r} correctly "
+            f"({accuracy:.3f}, below min_accuracy {p.min_accuracy:g}): there is no behaviour to explain",
+            {"accuracy": accuracy, "task": task, "n": len(outcome.correct)},
+        )
+    return outcome
+
+
+def describe(claim: Claim) -> Generator[Any, Any, Universe]:
+    """The model's universe."""
+    description = yield Describe(claim.model)
+    universe: Universe = description.universe
+    return universe
+
+
+def circuits(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, CircuitSet]:
+    """Per-example circuits of all examples of a task. `Invalid` when no example has one."""
+    p = p or claim.parameters
+    assert p is not None
+    attribution = yield Attribute(
+        claim.model, claim.tasks[task], p.attribution, "component", p.metric, ALL, None, freeze(p.attribution_options)
+    )
+    found: CircuitSet = attribution.circuits(p.size, p.rounding)
+    if not found.members.any():
+        raise Invalid(f"all {p.attribution} scores of task {task!r} are zero, so no example has a circuit", {"task": task})
+    return found
+
+
+def set_details(names: Sequence[str], universe: Universe) -> dict[str, Any]:
+    """What a reader wants to know of a component set."""
+    return {"units": list(names), "size": len(names), **head_mlp_split(names), "per_layer": per_layer(names, universe.layers)}
+
+
+def empty_set(p: Mapping[str, Any] | Any, task: str, most: int, n: int) -> Invalid:
+    """The refusal for an empty S_P, with the arithmetic."""
+    from ..amounts import needed
+
+    return Invalid(
+        f"the shared set of task {task!r} is empty: no component is in {needed(p.p, n)} of {n} circuits (P = {p.p:g}); "
+        f"the most frequent one is in {most}. Lower p or raise size",
+        {"task": task, "needed": needed(p.p, n), "discovery": n, "most_frequent_count": most},
+    )

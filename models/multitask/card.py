@@ -1,0 +1,46 @@
+"""The model card, from the record of a training run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+EXAMPLES = {
+    "addition": "`Compute: 47 + 12 = ` → `59`, and no digit after it",
+    "boolean": "`Evaluate: (true and not false) or true = ` → `true`",
+    "ioi": "`When Mary and John went to the store, John gave a drink to` → ` Mary`",
+    "copycolors": "a coloured thing and four lettered colours → the letter",
+    "sva": "`Today the boys near the tree` → ` are`",
+    "capitals": "`The capital of the state containing Dallas is` → ` Austin`",
+}
+
+
+def text(record: dict[str, Any]) -> str:
+    """Markdown."""
+    size, plan = record["size"], record["plan"]
+    rows = "\n".join(
+        f"| {name} | {EXAMPLES[name]} | {record['held_out'][name]:.1%} ({record['held_out_n'][name]}) | {record['load_task'][name]:.1%} |"
+        for name in record["held_out"]
+    )
+    return f"""# multitask-{record["architecture"]}
+
+A small language model that does the six built-in tasks of pytest-circuits, for specs, examples and tests that need a real trained
+model and no network. It knows nothing else.
+
+- {record["architecture"]}, {size["layers"]} layers, {size["heads"]} heads a layer, width {size["width"]}:
+  {record["parameters"]:,} parameters, float32.
+- {record["vocabulary"]} word-level tokens; digits and punctuation marks are tokens of their own, white space only separates;
+  `<bos>` comes first.
+- Trained for {plan["steps"]} steps in {record["seconds"]} s on one CPU thread (seed {plan["seed"]}), on prompts made by this repository.
+  `training.json` has all numbers.
+
+| task | example | held-out prompts (n) | `load_task(task, n=256, seed=0)` |
+|---|---|---|---|
+{rows}
+
+Accuracy is what claims call it: the whole answer by argmax, including that the number ends (addition), or the answer above its foils
+(the others). One prompt in ten, by a hash of its text, was kept from training; the column *held-out* is measured on those only.
+`load_task` knows nothing of that split: most of its prompts were also seen in training, nearly all of them for capitals and boolean,
+which have few prompts. So this model suits claims about how it computes, not about how it generalizes.
+
+Made by `python -m models.multitask --architecture {record["architecture"]}` from the repository's root.
+"""

@@ -7,7 +7,7 @@ parameter models are imported when specs are collected, so numpy is imported ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -34,6 +34,10 @@ def _one_of(what: str, allowed: Callable[[], Any]) -> Any:
     return check
 
 
+def _options(allowed: Callable[[], Any]) -> Any:
+    return Field(json_schema_extra=lambda schema: schema.update(enum=[str(name) for name in allowed()]))
+
+
 def _size(text: Any) -> str | int:
     try:
         parsed = Size.parse(text)
@@ -43,11 +47,11 @@ def _size(text: Any) -> str | int:
 
 
 Share = Annotated[float, Field(gt=0, le=1)]
-Method = Annotated[str, AfterValidator(_one_of("attribution method", METHODS.names))]
-Kind = Annotated[str, AfterValidator(_one_of("ablation", KINDS.names))]
-Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS))]
+Method = Annotated[str, AfterValidator(_one_of("attribution method", lambda: METHODS)), _options(lambda: METHODS)]
+Kind = Annotated[str, AfterValidator(_one_of("ablation", lambda: KINDS)), _options(lambda: KINDS)]
+Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS)), _options(lambda: METRICS)]
 CircuitSize = Annotated[str | int, BeforeValidator(_size)]
-Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS)))]
+Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS))), _options(lambda: tuple(ROUNDINGS))]
 TaskName = Annotated[str, Field(json_schema_extra={"circuits": "task"})]  # the name of an entry under `tasks:`
 Split = Annotated[float, Field(gt=0, lt=1)] | Literal["in_sample"]
 Options = dict[str, str | int | float | bool]
@@ -131,14 +135,19 @@ class Property:
     unit: str = ""
 
 
-def task_names(parameters: BaseModel) -> list[str]:
-    """The names of all tasks that these parameters refer to, in order, without repeats."""
-    found: list[str] = []
+def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
     for name, info in type(parameters).model_fields.items():
         value = getattr(parameters, name)
         if "circuits" in str(info.json_schema_extra or "") or name in ("task", "tasks"):
-            names = [v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, str)]
-        else:
-            names = task_names(value) if isinstance(value, BaseModel) else []
-        found += [n for n in names if n not in found]
-    return found
+            several = isinstance(value, (list, tuple))
+            for path, one in [((name, i), v) for i, v in enumerate(value)] if several else [((name,), value)]:
+                if isinstance(one, str):
+                    yield path, one
+        elif isinstance(value, BaseModel):
+            yield from (((name, *path), task) for path, task in task_references(value))
+
+
+def task_names(parameters: BaseModel) -> list[str]:
+    """The names of all tasks that these parameters refer to, in order, without repeats."""
+    return list(dict.fromkeys(task for _, task in task_references(parameters)))

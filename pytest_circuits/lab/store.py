@@ -75,7 +75,7 @@ class Store:
         try:
             data = self.path(key).read_bytes()
             value = load(data, key)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as problem:
             self._tell("damaged", self.path(key), f"a stored measurement cannot be read ({problem}); it is measured again")

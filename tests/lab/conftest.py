@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+from lab_fakes import Opener, load_task, model_directory
+
+from pytest_circuits.lab.lab import Lab
+from pytest_circuits.lab.store import Store
+
+
+@pytest.fixture
+def model(tmp_path):
+    return model_directory(tmp_path / "model")
+
+
+@pytest.fixture
+def new_lab(tmp_path):
+    """Makes a lab as a new session would have it: the same folder, nothing in memory."""
+
+    def make(opener=None, folder="cache", **options):
+        lab = Lab(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
+        lab.opener = lab.models._opener
+        return lab
+
+    return make

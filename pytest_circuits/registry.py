@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from .errors import OptionError, suggestion
@@ -68,6 +67,8 @@ class Registry:
         if self._scanned:
             return
         self._scanned = True
+        from importlib.metadata import entry_points  # late: costs 30 ms, and most runs name only built-in entries
+
         for point in entry_points(group=self.group):
             if point.name not in self.builtin and point.name not in self._loaded:
                 thing = point.load()

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from ..tasks import files
+
 VERSION = 1
 TOP_LEVEL = ("version", "models", "tasks", "defaults", "claims")
 BOUNDS = ("at_least", "at_most", "within")
@@ -30,7 +32,7 @@ def _reference(text: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 Reference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={"pattern": REFERENCE})]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Dtype = Literal["auto", "bfloat16", "float16", "float32", "float64"]
+Dtype = Literal["bfloat16", "float16", "float32", "float64"]
 Absent = SkipJsonSchema[None]
 
 
@@ -46,19 +48,14 @@ class ModelEntry(Grammar):
     path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
     loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
     revision: Annotated[Text | Absent, Field(description="Branch, tag or commit of a hub id.")] = None
-    dtype: Annotated[Dtype | Absent, Field(description="Type of the weights.")] = None
+    dtype: Annotated[Dtype | Absent, Field(description="Type of the weights; the checkpoint's own by default.")] = None
     device: Annotated[Text | Absent, Field(description="Such as cpu, cuda or cuda:1.")] = None
 
 
-class FileTask(Grammar):
+class FileTask(files.Parameters):
     """A task read from a file: one JSON object a line with clean, corrupt, answer, and foil or choices."""
 
-    file: Annotated[Text, Field(description="A JSONL file, relative to this file.")]
-    n: Annotated[int, Field(ge=1)] | Absent = Field(default=None, description="How many of its pairs are used; all by default.")
-    scoring: Annotated[Literal["choices", "argmax"] | Absent, Field(
-        description="choices: the answer's logit is above every foil's; argmax: it is the most likely token.")] = None
-    stop: Annotated[Literal["digits"] | Absent, Field(
-        description="digits: the answer is a number and counts only if no further digit would follow it.")] = None
+    file: Annotated[Text, Field(description="a JSONL file, relative to this spec")]
 
 
 class LoaderTask(BaseModel):

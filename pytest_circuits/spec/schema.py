@@ -37,7 +37,7 @@ def json_schema() -> Json:
         "additionalProperties": False,
         "properties": {
             "version": {"const": VERSION, "description": "The version of this grammar."},
-            "models": {**_named(_model(definitions), MODEL_NAME), "minProperties": 1, "description": "The models that claims are about, by name."},
+            "models": {**_named(_model(definitions), MODEL_NAME), "minProperties": 1, "description": "The models, by name."},
             "tasks": {**_named({"oneOf": list(_tasks(definitions))}), "description": "The tasks that claims refer to, by name."},
             "defaults": {**_defaults(definitions), "description": "Parameters for all claims whose property has them."},
             "claims": {**_named(_claim(properties, definitions)), "minProperties": 1, "description": "The claims, by name."},
@@ -45,7 +45,7 @@ def json_schema() -> Json:
         "$defs": {name: definitions[name] for name in sorted(definitions)},
     }
     for registry in (METHODS, KINDS):
-        _describe_options(schema, registry)
+        _share_options(schema, registry, registry.what.replace(" ", "-"))
     return schema
 
 
@@ -141,14 +141,17 @@ def _claim(properties: Json, definitions: Json) -> Json:
     }
 
 
-def _describe_options(schema: Any, registry: Registry) -> None:
-    """Say what each name of a registry is, wherever the schema lists all of them."""
-    if isinstance(schema, list):
-        for one in schema:
-            _describe_options(one, registry)
-    elif isinstance(schema, dict):
-        if schema.get("enum") == registry.names():
-            told = [f"{name}: {summary(registry, name, imports=False).rstrip('.')}" for name in registry]
-            schema["description"] = ". ".join([*filter(None, [schema.get("description", "").rstrip(".")]), *told]) + "."
-        for value in list(schema.values()):
-            _describe_options(value, registry)
+def _share_options(schema: Json, registry: Registry, key: str) -> None:
+    """Refer to one definition, which says what each name of a registry is, wherever the schema lists all of them."""
+    _replace(schema, registry.names(), {"$ref": f"#/$defs/{key}"})
+    told = ". ".join(f"{name}: {summary(registry, name, imports=False).rstrip('.')}" for name in registry)
+    schema["$defs"][key] = {"type": "string", "enum": registry.names(), "description": f"{told}."}
+
+
+def _replace(schema: Any, names: list[str], reference: Json) -> None:
+    for inner in schema if isinstance(schema, list) else schema.values() if isinstance(schema, dict) else ():
+        _replace(inner, names, reference)
+    if isinstance(schema, dict) and schema.get("enum") == names:
+        del schema["enum"]
+        schema.pop("type", None)
+        schema.update(reference)

@@ -109,7 +109,7 @@ def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]
 def _builtin(problems: Problems, name: str, entry: Mapping[str, Any]) -> TaskSource | None:
     where, wanted = ("tasks", name), entry["builtin"]
     if not isinstance(wanted, str) or wanted not in TASKS:
-        problems.at_value((*where, "builtin"), f"unknown built-in task {show(wanted)}; {suggestion(str(wanted), TASKS)}")
+        problems.at_value((*where, "builtin"), f"unknown built-in task {show(wanted)}; {suggestion(wanted if isinstance(wanted, str) else '', TASKS)}")
         return None
     given = {key: value for key, value in entry.items() if key != "builtin"}
     parameters = validated(problems, TASKS.get(wanted).Parameters, given, where, "parameter")

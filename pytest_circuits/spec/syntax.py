@@ -48,11 +48,13 @@ def explain(problem: Exception, brackets: list[tuple[str, int, int]], at: tuple[
     mark = problem.problem_mark or problem.context_mark
     line, column = (mark.line, mark.column) if mark is not None else at
     if "quoted scalar" in context and ("end of stream" in text or "document separator" in text) and problem.context_mark is not None:
-        opened = problem.context_mark
-        return Refusal(opened.line + 1, opened.column + 1, "the quotation mark that opens here is never closed")
-    specific = "cannot start" in text or "escape" in text or " tag" in text
-    if brackets and not specific:
-        opener, line_opened, column_opened = brackets[-1]
+        quote = problem.context_mark
+        return Refusal(quote.line + 1, quote.column + 1, "the quotation mark that opens here is never closed")
+    opened = [("[" if "sequence" in context else "{", m.line, m.column) for m in [problem.context_mark] if m and "flow" in context]
+    second_colon = "got ':'" in text and bool(opened) and opened[0][1] == line
+    specific = second_colon or "cannot start" in text or "escape" in text or " tag" in text
+    if (opened or brackets) and not specific:
+        opener, line_opened, column_opened = (opened or brackets)[-1]
         wanted = f"expected ',' or {_CLOSING[opener]!r} at line {line + 1}, column {column + 1}"
         return Refusal(line_opened + 1, column_opened + 1, f"{opener!r} is not closed: {wanted}")
     if "could not find expected ':'" in text and problem.context_mark is not None:

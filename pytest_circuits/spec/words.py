@@ -93,7 +93,7 @@ def describe(schema: Schema, root: Schema) -> str:
     if "enum" in schema:
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "anyOf" in schema or "oneOf" in schema:
-        options = [describe(one, root) for one in schema.get("anyOf", schema.get("oneOf", ()))]
+        options = [describe(one, root) for one in schema.get("anyOf", schema.get("oneOf", ())) if one.get("type") != "null"]
         return " or ".join(dict.fromkeys(options)) if all(options) else ""
     kind = schema.get("type", "")
     if kind == "array":

@@ -24,7 +24,7 @@ from .syntax import explain
 DEEPEST = 40
 MOST_ALIASED = 10_000
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
-_FORBIDDEN = re.compile("[^\t\n\r -~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_BREAKS = re.compile("[\x85\u2028\u2029\ufeff]")  # YAML 1.1 ends lines at the first three, editors and YAML 1.2 do not
 
 Where = tuple[str | int, ...]
 
@@ -237,7 +237,7 @@ def _decode(content: bytes, path: str) -> str:
 
 
 def _refuse_characters(text: str, path: str) -> None:
-    found = _FORBIDDEN.search(text)
+    found = yaml_reader.Reader.NON_PRINTABLE.search(text) or _BREAKS.search(text)
     if found:
         problem = f"the character U+{ord(found[0]):04X} is not allowed; in double quotes it can be written as an escape such as \"\\u2028\""
         raise SpecError(path, *_place(text[: found.start()]), problem)

@@ -28,7 +28,10 @@ _LAZY = {
     "SpecError": "errors",
     "Invalid": "errors",
 }
-__all__ = sorted([*_LAZY, "__version__"])
+__all__ = [
+    "Attribution", "Bound", "CircuitSet", "CircuitsError", "Estimate", "Invalid", "ModelError", "Outcome", "PromptPair", "SpecError",
+    "Subject", "SweepOutcome", "Task", "TaskError", "__version__", "load_task", "open_model",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from .errors import CircuitsError, Invalid, ModelError, SpecError, TaskError

@@ -1,0 +1,82 @@
+"""The JSON document that every report is made from."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+
+def plain(value: Any) -> Any:
+    """Values that JSON can hold: numpy scalars and arrays become numbers and lists, numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+def document(records: Iterable[Mapping[str, Any]], seconds: float, alpha: float = 0.05) -> dict[str, Any]:
+    """The whole report: suite, models and claims. `records` are claim records, each with its `model_info`."""
+    claims, models = [], {}
+    cost = {"forwards": 0, "backwards": 0, "cached": 0}
+    for record in records:
+        claim = dict(record)
+        info = claim.pop("model_info")
+        claim["model"] = _name(models, claim["model"], info)
+        models[claim["model"]] = info
+        for key in ("forwards", "backwards"):
+            cost[key] += claim["cost"][key]
+        cost["cached"] += claim["cost"]["hits"]
+        claims.append(claim)
+    return {
+        "schema": SCHEMA,
+        "suite": {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims)},
+        "models": models,
+        "claims": claims,
+    }
+
+
+def _name(models: Mapping[str, Any], name: str, info: Any) -> str:
+    """The model's name; made longer where two spec files use one name for two models."""
+    if models.get(name, info) == info:
+        return name
+    number = 2
+    while models.get(f"{name}-{number}", info) != info:
+        number += 1
+    return f"{name}-{number}"
+
+
+def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many claims got each verdict."""
+    counts = dict.fromkeys(("certified", "refuted", "inconclusive", "invalid"), 0)
+    for claim in claims:
+        counts[claim["verdict"]] += 1
+    return counts
+
+
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write the document, whole or not at all; folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(plain(content), file, indent=1, ensure_ascii=False, allow_nan=False)
+            file.write("\n")
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,40 @@
+"""The record of one claim: an entry of the JSON document's `claims`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .document import plain
+
+if TYPE_CHECKING:
+    from ..lab.judge import Judgement
+
+
+def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values only: records travel between processes.
+
+    `facts`: claim, property, model, tasks, parameters, bound, expect, file, line. `passed` says whether the verdict is the expected one.
+    """
+    estimate, cost, model = judgement.estimate, judgement.cost, judgement.model
+    made: dict[str, Any] = plain(
+        {
+            "nodeid": nodeid,
+            **facts,
+            "estimate": None if estimate is None else estimate.value,
+            "interval": None if estimate is None else list(estimate.interval),
+            "interval_kind": None if estimate is None else estimate.kind,
+            "confidence": facts["parameters"].get("confidence"),
+            "n": 0 if estimate is None else estimate.n,
+            "verdict": judgement.verdict.kind,
+            "passed": judgement.verdict.kind == facts["expect"],
+            "reason": judgement.verdict.reason,
+            "details": judgement.details,
+            "cost": cost.as_dict(),
+            "model_info": None if model is None else {
+                "fingerprint": model.fingerprint, "architecture": model.architecture, "parameters": model.parameters,
+                "dtype": model.dtype, **model.universe.as_dict(),
+            },
+        }
+    )  # fmt: skip
+    return made

@@ -1,0 +1,40 @@
+"""The table at the end of a run, from the JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .explain import bound_text
+
+COLUMNS = ("claim", "model", "tasks", "property", "estimate", "interval", "n", "bound", "verdict")
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or a dash."""
+    return "—" if value is None else f"{value:.3f}"
+
+
+def row(claim: Mapping[str, Any]) -> list[str]:
+    """One line of the table."""
+    interval = claim["interval"]
+    verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else " (as expected)" if claim["passed"] else f" (expected {claim['expect']})")
+    return [
+        claim["claim"], claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
+        "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"), bound_text(claim["bound"]), verdict,
+    ]  # fmt: skip
+
+
+def table(content: Mapping[str, Any]) -> list[str]:
+    """The verdict table and a line of totals."""
+    rows = [list(COLUMNS), *(row(c) for c in content["claims"])]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(COLUMNS))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    lines.insert(1, "  ".join("─" * w for w in widths))
+    suite, cost = content["suite"], content["suite"]["cost"]
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
+    lines.append("")
+    lines.append(
+        f"{counts}; {cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} measurements from the cache; {suite['seconds']:.1f} s"
+    )
+    return lines

@@ -1,0 +1,130 @@
+"""Random control sets of the same size as a set of components, and the rank of an observation among them.
+
+A control rule says from which pools how many components are drawn (`Stratum`); drawing, counting and expected overlap follow from
+that, so a new rule is one function and one line in `CONTROLS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb, prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import Invalid, OptionError
+from ..units import Universe, is_mlp
+from . import CONTROLS
+from .groups import finite
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Draw `take` of the components numbered `pool`; `what` names them in messages ("MLPs"), `of` is how many the model has."""
+
+    what: str
+    take: int
+    pool: tuple[int, ...]
+    of: int
+    outside: bool
+
+
+Rule = Callable[[tuple[int, ...], Universe], list[Stratum]]
+
+
+def c3(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
+    """As many heads and as many MLPs, drawn outside the shared set."""
+    return _typed(shared, universe, outside=True)
+
+
+def c3_parity(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
+    """As many heads and as many MLPs, drawn from all of them; overlaps with the shared set by chance."""
+    return _typed(shared, universe, outside=False)
+
+
+def c3_any(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
+    """As many components of any type, outside the shared set: nearly all heads, so an MLP-heavy set beats it easily."""
+    taken = set(shared)
+    pool = tuple(i for i in range(universe.components) if i not in taken)
+    return [Stratum("components", len(taken), pool, universe.components, True)]
+
+
+def draw_controls(shared: Sequence[str], universe: Universe, rule: str | Rule, draws: int, seed: int = 0) -> list[tuple[str, ...]]:
+    """`draws` control sets for the components `shared`, each a tuple of names in universe order.
+
+    Each draw is uniform over all sets that the rule allows and independent of the others, so a set can come up twice when
+    few are possible (`distinct`). The first m sets do not depend on `draws`, nor any on hash order or on the order of `shared`.
+    Raises `Invalid` when the shared set is empty or a pool is too small, with the arithmetic and what else can be done.
+    """
+    if draws < 1:
+        raise OptionError(f"at least 1 control must be drawn, got {draws}")
+    strata = _strata(shared, universe, rule)
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        picked = [s.pool[i] for s in strata if s.take for i in rng.permutation(len(s.pool))[: s.take]]
+        found.append(tuple(universe.component_names[i] for i in sorted(picked)))
+    return found
+
+
+def distinct(shared: Sequence[str], universe: Universe, rule: str | Rule) -> int:
+    """How many different control sets the rule allows. With 1, a control is no control: every draw is the same set."""
+    return prod(comb(len(s.pool), s.take) for s in _strata(shared, universe, rule))
+
+
+def expected_overlap(shared: Sequence[str], universe: Universe, rule: str | Rule) -> float:
+    """The expected share of a control's members that belong to the shared set: 0 for rules that draw outside it."""
+    inside = set(universe.index(shared))
+    strata = _strata(shared, universe, rule)
+    hits = sum(s.take * len(inside.intersection(s.pool)) / len(s.pool) for s in strata if s.take)
+    return hits / sum(s.take for s in strata)
+
+
+def monte_carlo_p(observed: float, draws: ArrayLike, side: str = "greater") -> float:
+    """Rank p-value (b+1)/(m+1), b being how many of the m draws are at least as extreme as `observed`; ties count against it.
+
+    side: `greater` (draws ≥ observed), `less` (draws ≤ observed), `two-sided` (twice the smaller, at most 1). Valid, and never below
+    1/(m+1): 20 draws cannot get under .048. Raises `Invalid` for no draws or NaN.
+    """
+    values = finite(draws, "control draws")
+    seen = float(finite([observed], "observed values")[0])
+    above, below = ((int(np.sum(extreme)) + 1) / (values.size + 1) for extreme in (values >= seen, values <= seen))
+    sides = {"greater": above, "less": below, "two-sided": min(1.0, 2 * min(above, below))}
+    if side not in sides:
+        raise OptionError(f"unknown side {side!r}; allowed: {', '.join(sides)}")
+    return sides[side]
+
+
+def _typed(shared: tuple[int, ...], universe: Universe, outside: bool) -> list[Stratum]:
+    taken = set(shared)
+    strata = []
+    for what, mlps in (("heads", False), ("MLPs", True)):
+        kind = [i for i, name in enumerate(universe.component_names) if is_mlp(name) == mlps]
+        pool = tuple(i for i in kind if not (outside and i in taken))
+        strata.append(Stratum(what, len(taken.intersection(kind)), pool, len(kind), outside))
+    return strata
+
+
+def _strata(shared: Sequence[str], universe: Universe, rule: str | Rule) -> list[Stratum]:
+    where = tuple(sorted(set(universe.index(shared))))
+    if not where:
+        raise Invalid("the shared set is empty, so there is nothing to draw a control for", {"shared": 0})
+    strata: list[Stratum] = (CONTROLS.get(rule) if isinstance(rule, str) else rule)(where, universe)
+    for s in strata:
+        if s.take > len(s.pool):
+            raise Invalid(_short(s, rule), {"needed": s.take, "available": len(s.pool), "of": s.of, "what": s.what})
+    return strata
+
+
+def _short(stratum: Stratum, rule: str | Rule) -> str:
+    """The arithmetic of a pool that is too small, and the ways out."""
+    lies = ("lies" if len(stratum.pool) == 1 else "lie") + (" outside the shared set" if stratum.outside else " in the pool")
+    ways = {
+        "c3": "control: c3_parity (members of the shared set allowed), control: c3_any (any type)",
+        "c3_any": "control: c3_parity (members of the shared set allowed)",
+    }.get(rule if isinstance(rule, str) else "", "another control")
+    return (
+        f"{stratum.take} {stratum.what} are needed but only {len(stratum.pool)} of {stratum.of} {lies}; "
+        f"use {ways}, or a smaller circuit size"
+    )

@@ -1,0 +1,114 @@
+"""Ranks and rank correlations, over rows so that a bootstrap is one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import Invalid, OptionError
+from .groups import Array, finite
+
+_PAIRS_AT_ONCE = 4_000_000
+
+
+def ranks(values: ArrayLike) -> Array:
+    """Average ranks along the last axis, the smallest value having rank 1 and ties the mean of their ranks; [..., k]. No NaN."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape[-1] == 0:
+        return array.copy()
+    order = np.argsort(array, axis=-1, kind="stable")
+    held = np.take_along_axis(array, order, axis=-1)
+    differs = held[..., 1:] != held[..., :-1]
+    edge = np.ones((*array.shape[:-1], 1), dtype=bool)
+    place = np.arange(array.shape[-1])
+    first = np.maximum.accumulate(np.where(np.concatenate([edge, differs], -1), place, 0), axis=-1)
+    last_edge = np.where(np.concatenate([differs, edge], -1), place, array.shape[-1])
+    last = np.minimum.accumulate(last_edge[..., ::-1], axis=-1)[..., ::-1]
+    out = np.empty_like(array)
+    np.put_along_axis(out, order, (first + last) / 2 + 1, axis=-1)
+    return out
+
+
+def spearman_rows(a: ArrayLike, b: ArrayLike) -> Array:
+    """Spearman's ρ of each row of a with the same row of b, [B, k] → [B]: Pearson's correlation of average ranks.
+
+    NaN for a row that holds a NaN or in which a or b is constant: a ranking of equal things does not exist.
+    """
+    x, y = _rows(a), _rows(b)
+    known = np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
+    middle = (x.shape[-1] + 1) / 2
+    rx, ry = ranks(x) - middle, ranks(y) - middle
+    below = np.sqrt((rx * rx).sum(-1) * (ry * ry).sum(-1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = np.clip((rx * ry).sum(-1) / below, -1, 1)
+    return np.where(known & (below > 0), rho, np.nan)
+
+
+def kendall_tau_b_rows(a: ArrayLike, b: ArrayLike) -> Array:
+    """Kendall's τ-b of each row of a with the same row of b, [B, k] → [B]; NaN as in `spearman_rows`.
+
+    (concordant − discordant) / √((pairs − ties in a)·(pairs − ties in b)).
+    """
+    x, y = _rows(a), _rows(b)
+    one, two = np.triu_indices(x.shape[-1], 1)
+    step = max(1, _PAIRS_AT_ONCE // max(1, len(one)))
+    out = np.full(len(x), np.nan)
+    for start in range(0, len(x), step):
+        part = slice(start, start + step)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sx, sy = np.sign(x[part][:, one] - x[part][:, two]), np.sign(y[part][:, one] - y[part][:, two])
+            below = np.sqrt(np.abs(sx).sum(-1) * np.abs(sy).sum(-1))
+            out[part] = np.clip((sx * sy).sum(-1) / below, -1, 1)
+    return np.where(np.isfinite(x).all(-1) & np.isfinite(y).all(-1), out, np.nan)
+
+
+def spearman(a: ArrayLike, b: ArrayLike) -> float:
+    """Spearman's ρ of two vectors [k]. Raises `Invalid` for fewer than 2 values, NaN, or constant input, where ρ does not exist."""
+    x, y = _pair(a, b)
+    return float(spearman_rows(x[None], y[None])[0])
+
+
+def kendall_tau_b(a: ArrayLike, b: ArrayLike) -> float:
+    """Kendall's τ-b of two vectors [k]. Raises `Invalid` for fewer than 2 values, NaN, or constant input, where τ does not exist."""
+    x, y = _pair(a, b)
+    return float(kendall_tau_b_rows(x[None], y[None])[0])
+
+
+def rank_gap(a: ArrayLike, b: ArrayLike) -> Array:
+    """Δ = rank(a) − rank(b) of every item, rank 1 being the smallest; [k]."""
+    x, y = _pair(a, b, constant=True)
+    return ranks(x) - ranks(y)
+
+
+def chance_of_gap(k: int, gap: int) -> float:
+    """P(|Δ| ≥ gap) of one of k items when the two rankings have nothing to do with each other: (k−gap)(k−gap+1)/k², for gap ≥ 1.
+
+    Times k is the number of such items expected by chance. Exact for rankings without ties: 0.525 for k = 20 and a gap of 6.
+    """
+    if k < 1 or gap < 1:
+        raise OptionError(f"a rank gap of at least 1 among at least 1 items is needed, got a gap of {gap} among {k}")
+    return max(0, k - gap) * (k - gap + 1) / k**2
+
+
+def _rows(values: ArrayLike) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2:
+        raise OptionError(f"rows of values [B, k] are needed, got shape {array.shape}")
+    return array
+
+
+def _pair(a: ArrayLike, b: ArrayLike, constant: bool = False) -> tuple[Array, Array]:
+    x, y = finite(a), finite(b)
+    if x.shape != y.shape or x.ndim != 1:
+        raise OptionError(f"two vectors of equal length are needed, got shapes {x.shape} and {y.shape}")
+    if constant:
+        return x, y
+    if len(x) < 2:
+        raise Invalid("a rank correlation needs at least 2 items, got 1", {"items": len(x)})
+    for name, side in (("first", x), ("second", y)):
+        if (side == side[0]).all():
+            raise Invalid(
+                f"all {len(side)} values of the {name} ranking are equal ({side[0]:g}), so there is nothing to rank and no correlation",
+                {"items": len(side), "constant": name},
+            )
+    return x, y

@@ -16,7 +16,7 @@ class Coder:
     def __init__(self, tokenizer: Any, sample: str) -> None:
         self.tokenizer = tokenizer
         self._known: dict[str, Ids] = {}
-        self._unknown: int | None = tokenizer.unk_token_id
+        self._unknown = _unknown_id(tokenizer)
         self.front = self._front(sample)
 
     def _call(self, texts: Sequence[str], special: bool = False) -> list[Ids]:
@@ -56,8 +56,10 @@ class Coder:
 
     def unknown_word(self, text: str) -> str | None:
         """The first word of a text that is not in the vocabulary; the whole text when no single word is to blame. None: all is known."""
-        if not self.has_unknown(self.ids(text)) or (self.tokenizer.unk_token or "\0") in text:
+        if not self.has_unknown(self.ids(text)):
             return None
+        if self.tokenizer.convert_ids_to_tokens(self._unknown) in text:
+            return None  # written out on purpose: GPT-2 calls its end-of-text token unknown
         return next((word for word in text.split() if self.has_unknown(self.ids(word))), text)
 
     def joined(self, prompt: str, answer: str) -> str:
@@ -90,6 +92,15 @@ class Coder:
         """Ids of vocabulary tokens that start with a digit directly attached to what precedes: they would continue a number."""
         vocabulary: dict[str, int] = self.tokenizer.get_vocab()
         return tuple(sorted(i for token, i in vocabulary.items() if i < vocab_size and _starts_with_digit(token)))
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """The id that stands for unknown words, also where only the tokenizer's inner model declares it."""
+    if tokenizer.unk_token_id is not None:
+        return int(tokenizer.unk_token_id)
+    inner = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    word = getattr(inner, "unk_token", None)
+    return tokenizer.get_vocab().get(word) if word else None
 
 
 def joints(prompt: str, answer: str) -> list[str]:

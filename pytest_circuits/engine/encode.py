@@ -86,9 +86,7 @@ class _UnfitError(Exception):
         self.kind, self.what = kind, what
 
 
-def encode(
-    task: Task, tokenizer: Any, vocab_size: int, max_length: int | None = None, tokenizer_digest: str = ""
-) -> EncodedTask:
+def encode(task: Task, tokenizer: Any, vocab_size: int, max_length: int | None = None, tokenizer_digest: str = "") -> EncodedTask:
     """The task in this tokenizer's ids.
 
     Raises `TaskError` for text that the tokenizer does not know, ids outside the model's vocabulary, prompts longer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -26,6 +25,12 @@ def truth(expression: str) -> bool:
     """Evaluates a boolean expression with Python's own parser."""
     tree = ast.parse(expression.replace("true", "True").replace("false", "False"), mode="eval")
     return bool(eval(compile(tree, "expression", "eval"), {}))
+
+
+def elsewhere(code: str, **environment: str) -> str:
+    """What this code prints in a fresh interpreter, with the names of the tasks as its arguments."""
+    command = [sys.executable, "-c", f"import sys; from pytest_circuits.tasks.load import load_task; {code}", *NAMES]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def words(text: str) -> list[str]:
@@ -66,22 +71,18 @@ def test_the_continuation_has_new_pairs_only_and_is_the_same_each_time(name):
     further, again = (list(itertools.islice(task.more(), 150)) for _ in range(2))
     assert further == again
     everything = [(p.clean, p.corrupt) for p in (*task, *further)]
-    assert 250 == len(set(everything))
+    assert len(set(everything)) == 250
 
 
 def test_pairs_do_not_depend_on_the_hash_seed():
-    code = "import sys,json; from pytest_circuits.tasks.load import load_task; print(json.dumps([load_task(n, n=30).fingerprint for n in sys.argv[1:]]))"
-    prints = {
-        subprocess.run([sys.executable, "-c", code, *NAMES], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
-        for seed in ("1", "2")
-    }
-    assert 1 == len(prints)
-    assert json.loads(prints.pop()) == [load_task(n, n=30).fingerprint for n in NAMES]
+    code = "print([load_task(n, n=30).fingerprint for n in sys.argv[1:]])"
+    expected = str([load_task(n, n=30).fingerprint for n in NAMES])
+    assert [expected, expected] == [elsewhere(code, PYTHONHASHSEED=seed) for seed in ("1", "2")]
 
 
 def test_tasks_are_opened_without_torch_transformers_and_numpy():
-    code = "import sys; from pytest_circuits.tasks.load import load_task; [load_task(n) for n in sys.argv[1:]]; print(sorted({'torch', 'transformers', 'numpy', 'scipy'} & set(sys.modules)))"
-    assert "[]" == subprocess.run([sys.executable, "-c", code, *NAMES], capture_output=True, text=True, check=True).stdout.strip()
+    code = "[load_task(n) for n in sys.argv[1:]]; print(sorted({'torch', 'transformers', 'numpy', 'scipy'} & set(sys.modules)))"
+    assert elsewhere(code) == "[]"
 
 
 # addition
@@ -91,7 +92,7 @@ def test_tasks_are_opened_without_torch_transformers_and_numpy():
 @given(st.integers(1, 6), st.integers(0, 1000))
 def test_sums_are_right_and_corrupt_sums_are_as_long_and_different(digits, seed):
     for pair in load_task("addition", n=20, seed=seed, digits=digits):
-        (a, b), (c, d) = ([n for n in re.fullmatch(r"Compute: (\d+) \+ (\d+) = ", text).groups()] for text in (pair.clean, pair.corrupt))
+        (a, b), (c, d) = (re.fullmatch(r"Compute: (\d+) \+ (\d+) = ", text).groups() for text in (pair.clean, pair.corrupt))
         assert [digits] * 4 == [len(n) for n in (a, b, c, d)]
         assert not any(n.startswith("0") and n != "0" for n in (a, b, c, d))
         assert (str(int(a) + int(b)), (str(int(c) + int(d)),)) == (pair.answer, pair.foils)
@@ -100,12 +101,12 @@ def test_sums_are_right_and_corrupt_sums_are_as_long_and_different(digits, seed)
 
 
 def test_addition_is_scored_as_a_whole_number_that_ends():
-    assert ("argmax", "digits") == (load_task("addition").scoring, load_task("addition").stop)
+    assert (load_task("addition").scoring, load_task("addition").stop) == ("argmax", "digits")
 
 
 def test_a_task_can_have_all_its_prompts_and_not_one_more():
-    assert 100 == len({p.clean for p in load_task("addition", n=100, digits=1)})
-    with pytest.raises(TaskError, match="only 100 different prompts.*n=101"):
+    assert len({p.clean for p in load_task("addition", n=100, digits=1)}) == 100
+    with pytest.raises(TaskError, match=r"only 100 different prompts.*n=101"):
         load_task("addition", n=101, digits=1)
 
 
@@ -154,8 +155,8 @@ def test_ioi_asks_for_the_name_that_is_not_repeated(order):
     orders = set()
     for pair in load_task("ioi", order=order, n=100):
         (io,), (subject,) = words(pair.answer), words(pair.foils[0])
-        assert (1, 2) == (words(pair.clean).count(io), words(pair.clean).count(subject))
-        assert (2, 1) == (words(pair.corrupt).count(io), words(pair.corrupt).count(subject))
+        assert (words(pair.clean).count(io), words(pair.clean).count(subject)) == (1, 2)
+        assert (words(pair.corrupt).count(io), words(pair.corrupt).count(subject)) == (2, 1)
         assert [(subject, io)] == differences(pair.clean, pair.corrupt)
         assert pair.answer.startswith(" ") and pair.foils[0].startswith(" ")
         assert pair.group == "+".join(sorted([io, subject]))
@@ -215,12 +216,12 @@ def test_the_verb_agrees_with_its_subject_in_number_and_with_the_lead_in_tense(f
 
 def test_all_forms_of_agreement_occur_by_default():
     assert {True, False} == {" that " in p.clean for p in load_task("sva")}
-    assert 30 <= len({p.group for p in load_task("sva")})
+    assert len({p.group for p in load_task("sva")}) >= 30
 
 
 # capitals
 
-KNOWN = {"Dallas": "Austin", "Chicago": "Springfield", "Seattle": "Olympia", "Miami": "Tallahassee", "Buffalo": "Albany", "Detroit": "Lansing"}
+KNOWN = {"Dallas": "Austin", "Chicago": "Springfield", "Seattle": "Olympia", "Miami": "Tallahassee", "Buffalo": "Albany"}
 
 
 def test_capitals_are_those_of_the_citys_state():
@@ -233,7 +234,7 @@ def test_capitals_are_those_of_the_citys_state():
             if city in words(pair.corrupt):
                 assert (f" {capital}",) == pair.foils
     assert set(KNOWN) == seen
-    assert 40 == len({p.group for p in load_task("capitals", n=600)})
+    assert len({p.group for p in load_task("capitals", n=600)}) == 40
 
 
 # parameters
@@ -242,16 +243,16 @@ def test_capitals_are_those_of_the_citys_state():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (dict(name_or_file="adition"), "did you mean 'addition'"),
-        (dict(name_or_file="addition", digit=3), "no parameter 'digit'; did you mean 'digits'"),
-        (dict(name_or_file="addition", digits=7), "digits=7"),
-        (dict(name_or_file="addition", digits=2.0), "digits=2.0"),
-        (dict(name_or_file="addition", n=0), "n=0"),
-        (dict(name_or_file="addition", n=True), "n=True"),
-        (dict(name_or_file="boolean", operators=[]), "operators"),
-        (dict(name_or_file="ioi", templates="met,left"), "templates"),
-        (dict(name_or_file="copycolors", options=1), "options=1"),
-        (dict(name_or_file="sva", form="relative"), "form"),
+        ({"name_or_file": "adition"}, "did you mean 'addition'"),
+        ({"name_or_file": "addition", "digit": 3}, "no parameter 'digit'; did you mean 'digits'"),
+        ({"name_or_file": "addition", "digits": 7}, "digits=7"),
+        ({"name_or_file": "addition", "digits": 2.0}, "digits=2.0"),
+        ({"name_or_file": "addition", "n": 0}, "n=0"),
+        ({"name_or_file": "addition", "n": True}, "n=True"),
+        ({"name_or_file": "boolean", "operators": []}, "operators"),
+        ({"name_or_file": "ioi", "templates": "met,left"}, "templates"),
+        ({"name_or_file": "copycolors", "options": 1}, "options=1"),
+        ({"name_or_file": "sva", "form": "relative"}, "form"),
     ],
 )
 def test_a_wrong_parameter_is_named_with_what_is_allowed(call, message):

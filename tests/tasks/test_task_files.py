@@ -23,7 +23,8 @@ ROW = {"clean": "a b", "corrupt": "a c", "answer": "x", "foil": "y"}
 def write(tmp_path):
     def written(*lines, name="pairs.jsonl"):
         path = tmp_path / name
-        path.write_bytes(b"\n".join(line if isinstance(line, bytes) else (line if isinstance(line, str) else json.dumps(line)).encode() for line in lines))
+        texts = [json.dumps(line) if isinstance(line, dict) else line for line in lines]
+        path.write_bytes(b"\n".join(text if isinstance(text, bytes) else text.encode() for text in texts))
         return path
 
     return written
@@ -37,26 +38,27 @@ def test_a_line_is_a_pair_with_its_place(write):
 
 
 def test_choices_may_include_the_answer_and_foils_may_be_many(write):
-    rows = [{"clean": "a", "corrupt": "b", "answer": "x", **more} for more in ({"choices": ["y", "x", "z"]}, {"choices": ["y", "z"]}, {"foils": ["y", "z"]}, {})]
-    assert [("y", "z")] * 3 + [()] == [p.foils for p in load_task(write(*rows))]
+    variants = ({"choices": ["y", "x", "z"]}, {"choices": ["y", "z"]}, {"foils": ["y", "z"]}, {})
+    rows = [{"clean": "a", "corrupt": "b", "answer": "x", **more} for more in variants]
+    assert [p.foils for p in load_task(write(*rows))] == [("y", "z")] * 3 + [()]
 
 
 def test_the_field_names_of_published_agreement_data_are_understood(write):
     row = {"clean_prefix": "The boy", "patch_prefix": "The boys", "clean_answer": " is", "patch_answer": " are", "case": "sing"}
     (pair,) = load_task(write(row))
-    assert ("The boy", "The boys", " is", (" are",), " are") == (pair.clean, pair.corrupt, pair.answer, pair.foils, pair.corrupt_answer)
+    assert (pair.clean, pair.corrupt, pair.answer, pair.foils, pair.corrupt_answer) == ("The boy", "The boys", " is", (" are",), " are")
 
 
 def test_token_ids_are_read_as_tuples(write):
     (pair,) = load_task(write({"clean": [1, 2], "corrupt": [1, 3], "answer": [4], "foil": [5, 6]}))
-    assert ((1, 2), (1, 3), (4,), ((5, 6),)) == (pair.clean, pair.corrupt, pair.answer, pair.foils)
+    assert (pair.clean, pair.corrupt, pair.answer, pair.foils) == ((1, 2), (1, 3), (4,), ((5, 6),))
 
 
 def test_parameters_choose_the_first_pairs_and_the_scoring(write):
     path = write(*({**ROW, "clean": f"c{i}"} for i in range(5)))
     task = load_task(str(path), n=2, scoring="argmax", stop="digits")
-    assert (["c0", "c1"], "argmax", "digits", None) == ([p.clean for p in task], task.scoring, task.stop, task.more)
-    assert "mine" == load_source(TaskSource.make("mine", "file", str(path), {"n": 1})).name
+    assert ([p.clean for p in task], task.scoring, task.stop, task.more) == (["c0", "c1"], "argmax", "digits", None)
+    assert load_source(TaskSource.make("mine", "file", str(path), {"n": 1})).name == "mine"
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -139,10 +141,10 @@ def test_a_callable_may_yield_pairs_or_mappings_or_return_a_task(module):
     module.pairs = lambda n=1: (PromptPair(f"a{i}", "b", "x", ("y",)) for i in range(n))
     module.rows = lambda: [ROW]
     module.task = lambda: Task("own", (PromptPair("a", "b", "x"),), scoring="argmax")
-    assert ["my_tasks:pairs[0]", "my_tasks:pairs[1]"] == [p.source for p in load_task("my_tasks:pairs", n=2)]
-    assert "a b" == load_task("my_tasks:rows").pairs[0].clean
-    assert "argmax" == load_source(TaskSource.make("t", "loader", "my_tasks:task")).scoring
-    assert "t" == load_source(TaskSource.make("t", "loader", "my_tasks:task")).name
+    assert [p.source for p in load_task("my_tasks:pairs", n=2)] == ["my_tasks:pairs[0]", "my_tasks:pairs[1]"]
+    assert load_task("my_tasks:rows").pairs[0].clean == "a b"
+    assert load_source(TaskSource.make("t", "loader", "my_tasks:task")).scoring == "argmax"
+    assert load_source(TaskSource.make("t", "loader", "my_tasks:task")).name == "t"
     assert task_parameters("loader", "my_tasks:task") is None
 
 

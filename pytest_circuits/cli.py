@@ -45,7 +45,7 @@ def schema_text() -> str:
     """The JSON Schema as it is printed and shipped."""
     from .spec.schema import json_schema
 
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def _schema(chosen: argparse.Namespace) -> None:

@@ -95,7 +95,7 @@ def combinations(problems: Problems, prop: Property, where: Where, given: Mappin
     places: dict[str, Where] = {name: ("defaults", name) for name in defaults if name in fields}
     values = {name: defaults[name] for name in places} | dict(given)
     places |= {name: (*where, name) for name in given}
-    listed = [name for name in ("task", *values) if name in values and _is_listed(prop, name, values[name])]
+    listed = [name for name in ("task", *given, *values) if name in values and _is_listed(prop, name, values[name])]
     axes = _axes(problems, list(dict.fromkeys(listed)), values, places)
     if axes is None:
         return []
@@ -168,7 +168,9 @@ def _ids(parameters: Parameters, chosen: Mapping[str, Any], listed: list[str]) -
 
 
 def _slug(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(value) == 1:
+        text = _slug(next(iter(value.values())))
+    elif isinstance(value, dict):
         text = ",".join(f"{key}={_slug(one)}" for key, one in value.items())
     elif isinstance(value, (list, tuple)):
         text = "-".join(map(_slug, value))

@@ -66,8 +66,9 @@ def read_model(problems: Problems, folder: Path, name: str, entry: dict[str, Any
         told = "a model's name holds no '=', which separates name and path in --circuits-model"
         problems.at_key(("models", name), f"the name {name!r} is not allowed; {told}", about=("models",))
     parsed = validated(problems, ModelEntry, entry, ("models", name))
-    if ("path" in entry) == ("loader" in entry):
-        given = "both" if "path" in entry else "neither"
+    written = problems.document.data["models"][name]  # with keys that have no value, which is reported elsewhere
+    if ("path" in written) == ("loader" in written):
+        given = "both" if "path" in written else "neither"
         problems.at_key(("models", name), f"a model needs exactly one of path and loader, got {given}")
         return None
     if parsed is None:
@@ -90,11 +91,13 @@ def absolute(folder: Path, written: str) -> str:
 def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]) -> TaskSource | None:
     """An entry under `tasks`: exactly one of builtin, file and loader, with its parameters."""
     where = ("tasks", name)
-    kinds = [kind for kind in TASK_KINDS if kind in entry]
+    kinds = [kind for kind in TASK_KINDS if kind in problems.document.data["tasks"][name]]
     if len(kinds) != 1:
         given = f", got {' and '.join(kinds)}" if kinds else ""
         near = f"; {suggestion(next(iter(entry)), TASK_KINDS)}" if entry and not kinds else ""
         problems.at_key(where, f"a task needs exactly one of builtin, file and loader{given}{near}")
+        return None
+    if kinds[0] not in entry:  # it has no value, which is reported elsewhere
         return None
     if kinds == ["builtin"]:
         return _builtin(problems, name, entry)
@@ -109,7 +112,8 @@ def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]
 def _builtin(problems: Problems, name: str, entry: Mapping[str, Any]) -> TaskSource | None:
     where, wanted = ("tasks", name), entry["builtin"]
     if not isinstance(wanted, str) or wanted not in TASKS:
-        problems.at_value((*where, "builtin"), f"unknown built-in task {show(wanted)}; {suggestion(wanted if isinstance(wanted, str) else '', TASKS)}")
+        near = suggestion(wanted if isinstance(wanted, str) else "", TASKS)
+        problems.at_value((*where, "builtin"), f"unknown built-in task {show(wanted)}; {near}")
         return None
     given = {key: value for key, value in entry.items() if key != "builtin"}
     parameters = validated(problems, TASKS.get(wanted).Parameters, given, where, "parameter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -127,6 +128,7 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+@cache
 def _schema(model: type[BaseModel]) -> Schema:
     try:
         return model.model_json_schema()

@@ -170,14 +170,21 @@ class _Composer:
         return node
 
     def scalar(self, event: Any) -> Any:
-        if re.search("[\0\ud800-\udfff]", event.value):
-            self.refuse(event, "NUL and halves of surrogate pairs are not allowed in text")
         if event.style is not None:
-            return event.value
+            return self.quoted(event)
         try:
             return plain(event.value)
         except ValueError as problem:
             self.refuse(event, str(problem))
+
+    def quoted(self, event: Any) -> str:
+        try:  # JSON writes characters beyond U+FFFF as the escapes of two surrogates
+            text: str = event.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.refuse(event, "half of a surrogate pair is no character")
+        if "\0" in text:
+            self.refuse(event, "NUL is not allowed in text")
+        return text
 
     def sequence(self, node: _Node, depth: int) -> None:
         node.value = []

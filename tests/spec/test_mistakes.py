@@ -125,6 +125,7 @@ FILES = {
     "a built-in that is a list": ("version: 1\ntasks: {a: {builtin: [ioi]}}\n", 2, 22, "unknown built-in task a list of 1; allowed: addition, ioi"),
     "no kind of task": ("version: 1\ntasks: {a: {buildin: ioi}}\n", 2, 9, "exactly one of builtin, file and loader; did you mean 'builtin'?"),
     "two kinds of task": ("version: 1\ntasks: {a: {builtin: ioi, file: x}}\n", 2, 9, "exactly one of builtin, file and loader, got builtin and file"),
+    "a built-in without a value": ("version: 1\ntasks: {a: {builtin: }}\n", 2, 13, "tasks.a.builtin: has no value"),
     "a negative n": ("version: 1\ntasks: {a: {builtin: ioi, n: -1}}\n", 2, 30, "tasks.a.n: must be at least 1, got -1"),
     "an unknown parameter of a task": ("version: 1\ntasks: {a: {builtin: ioi, sed: 1}}\n", 2, 27, "tasks.a: unknown parameter 'sed'; did you mean 'seed'? allowed: n, seed"),
     "a negative n of a file": ("version: 1\ntasks: {a: {file: x, n: -1}}\n", 2, 25, "tasks.a.n: must be at least 1, got -1"),

@@ -141,6 +141,11 @@ def test_an_alias_bomb_is_refused_before_it_is_written_out() -> None:
         read_yaml("\n".join(levels).encode(), "s")
 
 
+def test_json_escapes_of_one_character_are_one_character() -> None:
+    """JSON writes U+1F600 as two escapes."""
+    assert read_yaml(b'{"a": "\\ud83d\\ude00"}', "s").data == {"a": "\U0001f600"}
+
+
 def test_pyyaml_itself_is_left_alone() -> None:
     """Other users of PyYAML in the process keep YAML 1.1, tags and all."""
     before = {name: dict(getattr(yaml.SafeLoader, name)) for name in ("yaml_constructors", "yaml_implicit_resolvers")}
@@ -187,7 +192,7 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text("abä: #-'\"%", max_size=5),
+    | st.text("abä😀: #-'\"%", max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abcä", min_size=1, max_size=3), inner, max_size=3),
     max_leaves=12,
 )

@@ -1,0 +1,216 @@
+"""The JSON Schema says what `load_suite` accepts, as far as a schema can; the command prints it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_circuits import cli
+from pytest_circuits.attribution import METHODS
+from pytest_circuits.properties import PROPERTIES
+from pytest_circuits.properties.base import Property
+from pytest_circuits.spec.schema import json_schema
+from pytest_circuits.spec.yaml_reader import read_yaml
+
+SHIPPED = Path(cli.__file__).parent / "spec" / "circuits-spec-1.json"
+KINDS = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+
+def _kind(value: Any, kind: str) -> bool:
+    if kind in ("integer", "number"):
+        return isinstance(value, int if kind == "integer" else (int, float)) and not isinstance(value, bool)
+    return isinstance(value, KINDS[kind])
+
+
+def faults(value: Any, schema: Any, root: Any) -> Iterator[str]:
+    """A validator for the keywords that the schema uses; any other keyword is an error of the test."""
+    if isinstance(schema, bool):
+        if not schema:
+            yield "forbidden"
+        return
+    for key, rule in schema.items():
+        yield from CHECKS[key](value, rule, schema, root)
+
+
+def _fits(value: Any, schema: Any, root: Any) -> bool:
+    return not list(faults(value, schema, root))
+
+
+def _when(kind: Any, test: Any) -> Any:
+    return lambda value, rule, schema, root: [f"{value!r} against {rule!r}"] if isinstance(value, kind) and not test(value, rule) else []
+
+
+def _object(value: Any, rule: Any, schema: Any, root: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in rule.items():
+            if key in value:
+                yield from faults(value[key], inner, root)
+
+
+def _others(value: Any, rule: Any, schema: Any, root: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key in value.keys() - schema.get("properties", {}).keys():
+            yield from faults(value[key], rule, root)
+
+
+NUMBER = (int, float)
+CHECKS: dict[str, Any] = {
+    **{key: lambda *_: [] for key in ("$schema", "$defs", "title", "description", "default")},
+    "type": lambda v, r, s, root: [] if _kind(v, r) else [f"{v!r} is no {r}"],
+    "const": lambda v, r, s, root: [] if v == r else [f"{v!r} is not {r!r}"],
+    "enum": lambda v, r, s, root: [] if v in r else [f"{v!r} not in {r}"],
+    "$ref": lambda v, r, s, root: faults(v, root["$defs"][r.removeprefix("#/$defs/")], root),
+    "anyOf": lambda v, r, s, root: [] if any(_fits(v, one, root) for one in r) else [f"{v!r} fits nothing"],
+    "oneOf": lambda v, r, s, root: [] if sum(_fits(v, one, root) for one in r) == 1 else [f"{v!r} fits not one"],
+    "allOf": lambda v, r, s, root: [f for one in r for f in faults(v, one, root)],
+    "not": lambda v, r, s, root: [f"{v!r} fits {r!r}"] if _fits(v, r, root) else [],
+    "required": _when(dict, lambda v, r: set(r) <= set(v)),
+    "minProperties": _when(dict, lambda v, r: len(v) >= r),
+    "propertyNames": lambda v, r, s, root: [f for key in v for f in faults(key, r, root)],
+    "properties": _object,
+    "additionalProperties": _others,
+    "items": lambda v, r, s, root: [f for one in v for f in faults(one, r, root)] if isinstance(v, list) else [],
+    "minItems": _when(list, lambda v, r: len(v) >= r),
+    "maxItems": _when(list, lambda v, r: len(v) <= r),
+    "uniqueItems": _when(list, lambda v, r: all(one not in v[:i] for i, one in enumerate(v))),
+    "minLength": _when(str, lambda v, r: len(v) >= r),
+    "pattern": _when(str, lambda v, r: re.search(r, v) is not None),
+    "minimum": _when(NUMBER, lambda v, r: v >= r),
+    "maximum": _when(NUMBER, lambda v, r: v <= r),
+    "exclusiveMinimum": _when(NUMBER, lambda v, r: v > r),
+    "exclusiveMaximum": _when(NUMBER, lambda v, r: v < r),
+}
+
+GOOD = """
+version: 1
+models: {candidate: {path: ../m, revision: main, dtype: float32}, made: {loader: "a.b:c"}}
+tasks:
+  addition: {builtin: addition, digits: 2, n: 256, seed: 0}
+  mine: {file: data/mine.jsonl, scoring: argmax, stop: digits}
+  theirs: {loader: "mypkg.tasks:pairs", whatever: [1]}
+defaults: {attribution: [eap, atp], size: 10%, p: 0.8}
+claims:
+  a: {reuse: {task: [addition, mine], p: [0.5, 1]}, at_least: 0.4, marks: [slow, {xfail: {strict: true}}]}
+  b: {jaccard: {tasks: [addition, mine]}, at_most: 0.6, model: made}
+  c: {necessity: {task: mine, circuit: {task: addition}, ablation: mean}, within: [0.1, 0.9], expect: refuted, models: [made]}
+"""
+BAD = {
+    "an unknown key": ("version: 1", "version: 1\nmodles: {}"),
+    "another version": ("version: 1", "version: 2"),
+    "two sources of a model": ("{path: ../m,", "{path: ../m, loader: 'a:b',"),
+    "an unknown built-in": ("builtin: addition", "builtin: additoin"),
+    "two kinds of task": ("{file: data/mine.jsonl", "{builtin: ioi, file: data/mine.jsonl"),
+    "a negative n": ("n: 256", "n: -1"),
+    "an unknown property": ("reuse:", "reuze:"),
+    "two properties": ("{jaccard: ", "{reuse: {task: mine}, jaccard: "),
+    "no bound": ("at_least: 0.4, ", ""),
+    "two bounds": ("at_most: 0.6", "at_most: 0.6, at_least: 0.1"),
+    "an unknown parameter": ("p: [0.5, 1]", "q: 1"),
+    "a P of 0": ("p: [0.5, 1]", "p: 0"),
+    "a P of 0 in a list": ("p: [0.5, 1]", "p: [0.5, 0]"),
+    "an unknown attribution": ("eap, atp", "eap, apt"),
+    "an unknown ablation": ("ablation: mean", "ablation: meen"),
+    "an unknown verdict": ("expect: refuted", "expect: refused"),
+    "a range of one number": ("[0.1, 0.9]", "[0.1]"),
+    "model and models": ("model: made", "model: made, models: [made]"),
+    "a name with a bracket": ("  b:", "  'b[0]':"),
+}  # fmt: skip
+
+
+def _data(text: str) -> Any:
+    return read_yaml(text.encode(), "s").data
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    return json_schema()
+
+
+def test_the_schema_accepts_a_spec_that_uses_everything(schema: Any) -> None:
+    """With the real properties and tasks."""
+    assert list(faults(_data(GOOD), schema, schema)) == []
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_the_schema_refuses_mistakes(schema: Any, case: str) -> None:
+    """So that an editor marks them."""
+    old, new = BAD[case]
+    assert GOOD.count(old) == 1
+    assert list(faults(_data(GOOD.replace(old, new)), schema, schema)) != []
+
+
+def test_the_schema_says_what_methods_and_properties_are(schema: Any) -> None:
+    """For an editor's completion."""
+    method = schema["$defs"]["attribution-method"]
+    assert method["enum"] == METHODS.names()
+    assert all(f"{name}: " in method["description"] for name in METHODS)
+    for name in PROPERTIES:
+        assert schema["$defs"][name]["description"] == PROPERTIES.get(name).summary
+
+
+def test_third_party_properties_are_in_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as they are registered."""
+    monkeypatch.setattr(PROPERTIES, "_loaded", dict(PROPERTIES._loaded))
+    monkeypatch.setattr(PROPERTIES, "facts", dict(PROPERTIES.facts))
+    reuse = PROPERTIES.get("reuse")
+    PROPERTIES.add("mine", Property("mine", reuse.parameters, reuse.judge, summary="my own property"))
+    schema = json_schema()
+    text = GOOD.replace("{reuse:", "{mine:")
+    assert list(faults(_data(text), schema, schema)) == []
+    assert schema["$defs"]["mine"]["description"] == "my own property"
+
+
+def _run(*arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest_circuits", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+
+
+def test_the_shipped_schema_is_up_to_date() -> None:
+    """Remedy: `pytest-circuits schema --out pytest_circuits/spec/circuits-spec-1.json`."""
+    assert json.loads(_run("schema")) == json.loads(SHIPPED.read_text(encoding="utf-8"))
+
+
+def test_the_schema_is_printed_without_torch() -> None:
+    """Nor are numpy or transformers needed to write specs."""
+    code = (
+        "import sys; from pytest_circuits.cli import main; main(['schema']); main(['methods']);"
+        "print([m for m in ('torch', 'transformers', 'numpy', 'scipy') if m in sys.modules], file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stderr.strip() == "[]"
+
+
+def test_the_schema_can_be_written_to_a_file(tmp_path: Path) -> None:
+    """The same text that is printed."""
+    assert cli.main(["schema", "--out", str(tmp_path / "s.json")]) == 0
+    assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == json_schema()
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1, no traceback."""
+    assert cli.main(["schema", "--out", str(tmp_path / "none" / "s.json")]) == 1
+    assert re.fullmatch(r"pytest-circuits: .*No such file.*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(("which", "name"), [("properties", "necessity"), ("tasks", "ioi"), ("methods", "relp")])
+def test_lists_have_a_summary_for_each_name(which: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line each."""
+    assert cli.main([which]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert len(lines[name]) > 10
+    assert all(lines.values())
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """As argparse does it."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["scheme"])
+    assert stop.value.code == 2
+    assert "schema" in capsys.readouterr().err

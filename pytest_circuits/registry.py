@@ -7,7 +7,7 @@ the registry's group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
@@ -90,3 +90,12 @@ def load_object(reference: str) -> Callable[..., Any]:
             raise OptionError(f"{reference!r}: {module!r} has no {attribute!r}")
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]
+
+
+def with_options(kind: type[T], options: Mapping[str, Any]) -> T:
+    """An instance of a registered dataclass with its options. Raises `OptionError` for an option that it does not have."""
+    allowed = list(getattr(kind, "__dataclass_fields__", {}))
+    for name in options:
+        if name not in allowed:
+            raise OptionError(f"{getattr(kind, 'name', kind.__name__)} has no option {name!r}; {suggestion(name, allowed)}")
+    return kind(**options)

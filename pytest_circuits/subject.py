@@ -1,8 +1,8 @@
 """A model opened for measuring: the front door of the torch side.
 
-    subject = open_model("models/multitask-llama")
-    found = subject.attribute(load_task("ioi", n=64), method="eap")
-    found.circuits("10%").shared(0.95)
+subject = open_model("models/multitask-llama")
+found = subject.attribute(load_task("ioi", n=64), method="eap")
+found.circuits("10%").shared(0.95)
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from .ablation.run import ablate
 from .ablation.sweep import sweep
 from .anatomy import anatomy_of
 from .attribution import METHODS
-from .attribution.base import Call, attribute, make
+from .attribution.base import Call, attribute
 from .engine.encode import EncodedTask, encode
 from .engine.loading import dtype_of, load, weights_digest
 from .engine.runner import Runner
 from .errors import ModelError, OptionError, TaskError
+from .registry import with_options
 from .results import Attribution, Description, Outcome, SweepOutcome
 from .tasks.base import Task
 
@@ -116,11 +117,13 @@ class Subject:
             raise OptionError("give exactly one of remove=… and keep=…")
         names = tuple(remove if remove is not None else keep or ())
         level = options.pop("level", None) or ("neuron" if any("N" in str(u) for u in names) else "component")
-        shared = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
+        shared: dict[str, Any] = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
         mode = "remove" if remove is not None else "keep"
         found = self.ablate_many(task, [names], mode, kind, **shared, **options)
         intact = self.ablate_many(task, [()], "remove", "zero", **{**shared, "level": "component"})
-        return Outcome(found.correct[0], found.metric[0], found.log_prob[0], Outcome(intact.correct[0], intact.metric[0], intact.log_prob[0]))
+        return Outcome(
+            found.correct[0], found.metric[0], found.log_prob[0], Outcome(intact.correct[0], intact.metric[0], intact.log_prob[0])
+        )
 
     def ablate_many(
         self,
@@ -137,7 +140,7 @@ class Subject:
     ) -> Outcome:
         """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model, bit for bit."""
         site = options.pop("site", "mlp_activation")
-        chosen = make(KINDS.get(kind), options)
+        chosen = with_options(KINDS.get(kind), options)
         reference = examples if reference is None else reference
         return ablate(self._runner, self.encode(task), sets, mode, chosen, level, metric, batch_size, examples, reference, site)
 
@@ -152,7 +155,7 @@ class Subject:
         **options: Any,
     ) -> SweepOutcome:
         """Exact effect of every component on its own; arrays [n_examples, n_components] with the intact model as `baseline`."""
-        chosen = make(KINDS.get(kind), options)
+        chosen = with_options(KINDS.get(kind), options)
         return sweep(self._runner, self.encode(task), chosen, metric, batch_size, examples, examples if reference is None else reference)
 
 
@@ -168,7 +171,9 @@ def open_model(
     if isinstance(path_or_module, nn.Module):
         first = next(path_or_module.parameters())
         if (device is not None and first.device.type != device.split(":")[0]) or (dtype is not None and first.dtype != dtype_of(dtype)):
-            raise OptionError(f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched")
+            raise OptionError(
+                f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched"
+            )
         return Subject(path_or_module, tokenizer)
     if not isinstance(path_or_module, (str,)) and not hasattr(path_or_module, "__fspath__"):
         raise ModelError(f"a model is a path, a hub id or a torch module, not a {type(path_or_module).__name__}")

@@ -45,16 +45,16 @@ class Mean(Kind):
             counts[length] = counts.get(length, 0) + len(batch) * (1 if length else ids.shape[1])
         if not counts:
             raise OptionError("mean ablation needs at least one reference example")
-        dtype = runner.model.dtype
+        dtype = runner.dtype
         means = {length: [(t / counts[length]).to(dtype) for t in totals] for length, totals in sums.items()}
 
         def values(batch: object) -> list[Tensor]:
             length = batch.clean.shape[1] if self.positions == "each" else 0  # type: ignore[attr-defined]
             if length not in means:
                 known = ", ".join(map(str, sorted(means)))
-                raise OptionError(f"no mean for each position of a prompt of {length} tokens: the reference has lengths {known}; use positions: pooled")
+                raise OptionError(
+                    f"no mean for each position of a prompt of {length} tokens: the reference has lengths {known}; use positions: pooled"
+                )
             return means[length]
 
         return values
-
-

@@ -41,12 +41,20 @@ class Ledger:
         """The collected arrays. Raises `MeasurementError` when a value is missing or not finite."""
         bad = int((~np.isfinite(self.metric) | ~np.isfinite(self.log_prob)).sum())
         if bad:
-            raise MeasurementError(f"{bad} of {self.metric.size} outcomes are not finite numbers; try dtype: float32, and check the checkpoint for NaN weights")
+            raise MeasurementError(
+                f"{bad} of {self.metric.size} outcomes are not finite numbers; try dtype: float32, and check the checkpoint for NaN weights"
+            )
         return Outcome(self.correct, self.metric, self.log_prob, baseline)
 
 
 def edited_logits(
-    runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tensor, values: Sequence[Tensor], layer: int = 0, residual: Tensor | None = None
+    runner: Runner,
+    batch: Batch,
+    sites: Sequence[Site],
+    masks: Tensor,
+    values: Sequence[Tensor],
+    layer: int = 0,
+    residual: Tensor | None = None,
 ) -> Tensor:
     """Logits of a batch under each of several replacement masks [sets, units]; rows are sets × examples, sets outermost.
 
@@ -95,8 +103,8 @@ def ablate(
 ) -> Outcome:
     """Outcomes of several sets of unit names; arrays [n_sets, n_examples].
 
-    A set that replaces nothing is the intact model itself, bit for bit. At neuron level the universe is the MLP neurons: attention stays live. Raises `UnitError` for a name
-    that the model does not have.
+    A set that replaces nothing is the intact model itself, bit for bit. At neuron level the universe is the MLP neurons:
+    attention stays live. Raises `UnitError` for a name that the model does not have.
     """
     sites, universe = sites_of(runner.anatomy, level, site)
     masks = replaced_masks([universe.index(names, level) for names in sets], mode, universe.size(level))

@@ -18,5 +18,5 @@ class Zero(Kind):
 
     def prepare(self, setting: Setting) -> Replace:
         """Zeros."""
-        zeros = [torch.zeros(1, 1, 1, 1, device=setting.runner.device, dtype=setting.runner.model.dtype)] * len(setting.sites)
+        zeros = [torch.zeros(1, 1, 1, 1, device=setting.runner.device, dtype=setting.runner.dtype)] * len(setting.sites)
         return lambda _batch: zeros

@@ -93,19 +93,28 @@ def anatomy_of(model: nn.Module) -> Anatomy:
     family = FAMILIES[kind]
     heads = int(config.num_attention_heads)
     kv_heads = int(getattr(config, "num_key_value_heads", None) or heads)
-    layers = _at(model, family.layers, f"a {kind} model")
-    if len(layers) != config.num_hidden_layers:  # type: ignore[arg-type]
-        raise ModelError(f"the config names {config.num_hidden_layers} layers, but the model has {len(layers)}")  # type: ignore[arg-type]
-    first = _at(layers[0], family.output, "layer 0")  # type: ignore[index]
+    layers: Any = _at(model, family.layers, f"a {kind} model")
+    if len(layers) != config.num_hidden_layers:
+        raise ModelError(f"the config names {config.num_hidden_layers} layers, but the model has {len(layers)}")
+    first = _at(layers[0], family.output, "layer 0")
     inputs, width = in_out(first).shape
     if inputs % heads:
         raise ModelError(f"the output projection has {inputs} inputs, which {heads} heads do not divide")
     head_dim = inputs // heads
-    blocks = tuple(_block(layer, i, family, heads, kv_heads, head_dim) for i, layer in enumerate(layers))  # type: ignore[arg-type]
+    blocks = tuple(_block(layer, i, family, heads, kv_heads, head_dim) for i, layer in enumerate(layers))
     parallel = bool(getattr(config, family.parallel)) if isinstance(family.parallel, str) else family.parallel
     return Anatomy(
-        model, family, str(kind), blocks, _at(model, family.final_norm, f"a {kind} model"), heads, kv_heads, head_dim, width,
-        in_out(blocks[0].down).shape[0], parallel,
+        model,
+        family,
+        str(kind),
+        blocks,
+        _at(model, family.final_norm, f"a {kind} model"),
+        heads,
+        kv_heads,
+        head_dim,
+        width,
+        in_out(blocks[0].down).shape[0],
+        parallel,
     )
 
 
@@ -119,7 +128,14 @@ def _block(layer: nn.Module, index: int, family: Family, heads: int, kv_heads: i
         if outputs != expected:
             raise ModelError(f"{where}: the {name} projection has {outputs} outputs, expected {expected}")
     return Block(
-        index, layer, _at(layer, family.output, where), _at(layer, family.mlp, where), _at(layer, family.down, where),
-        _at(layer, family.activation, where), found, _at(layer, family.attention_norm, where), _at(layer, family.mlp_norm, where),
+        index,
+        layer,
+        _at(layer, family.output, where),
+        _at(layer, family.mlp, where),
+        _at(layer, family.down, where),
+        _at(layer, family.activation, where),
+        found,
+        _at(layer, family.attention_norm, where),
+        _at(layer, family.mlp_norm, where),
         family.gated,
     )

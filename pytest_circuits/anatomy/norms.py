@@ -71,4 +71,6 @@ def norm_of(module: nn.Module, where: str) -> Norm:
                 tolerance = 1e-4 if weight.dtype in (torch.float32, torch.float64) else 0.03
                 if torch.allclose(norm.value(probe), truth, rtol=tolerance, atol=tolerance):
                     return norm
-    raise ModelError(f"{where} ({type(module).__name__}) does not compute an RMSNorm or a LayerNorm; gradients through it are not known here")
+    raise ModelError(
+        f"{where} ({type(module).__name__}) does not compute an RMSNorm or a LayerNorm; gradients through it are not known here"
+    )

@@ -40,6 +40,4 @@ def readers(modules: list[nn.Module], fused: str | None, heads: int, kv_heads: i
         grid = torch.arange(heads * 3 * head_dim).view(heads, 3, head_dim)
         return {name: Reader(modules[0], grid[:, i]) for i, name in enumerate(counts)}
     starts = {"q": 0, "k": heads * head_dim, "v": (heads + kv_heads) * head_dim}
-    return {
-        name: Reader(modules[0], starts[name] + torch.arange(n * head_dim).view(n, head_dim)) for name, n in counts.items()
-    }
+    return {name: Reader(modules[0], starts[name] + torch.arange(n * head_dim).view(n, head_dim)) for name, n in counts.items()}

@@ -16,6 +16,7 @@ from ..engine.runner import Runner
 from ..engine.sites import Site, sites_of
 from ..engine.taps import measuring
 from ..errors import MeasurementError, OptionError, suggestion
+from ..registry import with_options
 from ..results import Attribution
 from ..units import Universe
 
@@ -94,15 +95,6 @@ class Call:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def make(method_class: type[Method], options: dict[str, Any]) -> Method:
-    """A method with its options. Raises `OptionError` for an option that it does not have."""
-    allowed = list(getattr(method_class, "__dataclass_fields__", {}))
-    for name in options:
-        if name not in allowed:
-            raise OptionError(f"{method_class.name} has no option {name!r}; {suggestion(name, allowed)}")
-    return method_class(**options)
-
-
 def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], call: Call) -> Attribution:
     """Run a method over a task. Raises `OptionError` for a level, metric or option that it does not have, and
     `MeasurementError` when a score is not finite.
@@ -113,7 +105,7 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], cal
         raise OptionError(f"unknown reduction {call.reduce!r}; allowed: mean, or none")
     options = dict(call.options)
     where = options.pop("site", "mlp_activation")
-    method = make(method_class, options)
+    method = with_options(method_class, options)
     sites, universe = sites_of(runner.anatomy, call.level, where)
     job = Job(runner, task, call.examples, call.metric, call.level, call.batch_size, sites, universe)
     with measuring(runner.model):

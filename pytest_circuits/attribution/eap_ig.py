@@ -46,9 +46,11 @@ class EapIg(Eap):
         for alpha in alphas(self.steps, self.rule):
             seen = clean_pass(runner, batch, job.metric, job.sites, start + alpha * (end - start))
             found = edge_scores(runner.anatomy, change, seen)
-            total = [(a, e + f / self.steps) for (a, e), (_, f) in zip(total, found, strict=True)] if total else [
-                (a, f / self.steps) for a, f in found
-            ]
+            total = (
+                [(a, e + f / self.steps) for (a, e), (_, f) in zip(total, found, strict=True)]
+                if total
+                else [(a, f / self.steps) for a, f in found]
+            )
         return total
 
 

@@ -53,7 +53,7 @@ class WeightGradient(Method):
         found = np.zeros(job.rows, np.int64)
         number = 0
         for batch in self._job(job).batches():
-            for part in batch.rows.split(self.gradient_batch):
+            for part in torch.split(batch.rows, self.gradient_batch):
                 found[part.numpy()] = number
                 number += 1
         return found
@@ -83,7 +83,8 @@ class WeightGradient(Method):
         step, group = anatomy.heads + 1, anatomy.heads // anatomy.kv_heads
         for block in anatomy.blocks:
             columns = block.readers["v"].columns.to(batch.clean.device)
-            g = outputs[("value", block.index)][..., columns.flatten()].unflatten(2, columns.shape)
+            g = outputs[("value", block.index)][..., columns.flatten()]
+            g = g.view(*g.shape[:2], *columns.shape)
             norms = self._norms(inputs[("value", block.index)].unsqueeze(2), g)
             found[:, block.index * step : block.index * step + anatomy.heads] = norms.repeat_interleave(group, 1)
             down = self._norms(inputs[("down", block.index)].unsqueeze(2), outputs[("down", block.index)].unsqueeze(2))
@@ -96,7 +97,7 @@ class WeightGradient(Method):
         By Gram matrices over tokens, ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u): no weight gradient is ever formed.
         """
         parts = []
-        for xs, gs in zip(x.split(self.gradient_batch), g.split(self.gradient_batch), strict=True):
+        for xs, gs in zip(torch.split(x, self.gradient_batch), torch.split(g, self.gradient_batch), strict=True):
             tokens, signals = xs.flatten(0, 1).transpose(0, 1).double(), gs.flatten(0, 1).transpose(0, 1).double()
             squares = ((tokens @ tokens.transpose(1, 2)) * (signals @ signals.transpose(1, 2))).sum((1, 2))
             norm = squares.clamp(min=0).sqrt() / len(xs)

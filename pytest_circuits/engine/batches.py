@@ -52,9 +52,7 @@ def _targets(task: EncodedTask, chosen: Sequence[int], device: Any, vocabulary: 
     return Targets(answer, foils.to(device), task.scoring, stop)
 
 
-def batches(
-    task: EncodedTask, batch_size: int, device: Any, vocabulary: int, examples: Sequence[int] | None = None
-) -> Iterator[Batch]:
+def batches(task: EncodedTask, batch_size: int, device: Any, vocabulary: int, examples: Sequence[int] | None = None) -> Iterator[Batch]:
     """Batches of at most `batch_size` examples of one shape, in a stable order; `examples` are indices into the task (None: all)."""
     chosen = list(range(task.n)) if examples is None else [int(i) for i in examples]
     shapes: dict[tuple[int, int, int], list[int]] = {}

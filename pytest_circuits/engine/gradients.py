@@ -36,7 +36,7 @@ def gradient_scores(
     (RelP); they run before the sites are read, so that a site's gradient is the one under the rules.
     """
     scores = torch.zeros(len(batch), units, dtype=torch.float32, device=batch.clean.device)
-    if runner.model.dtype == torch.float64:
+    if runner.dtype == torch.float64:
         scores = scores.double()
 
     def watch(site: Site, other: Tensor | None) -> Callable[[Tensor], Tensor]:
@@ -61,4 +61,3 @@ def gradient_scores(
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
         runner.backward(value)
     return scores
-

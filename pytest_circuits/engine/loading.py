@@ -38,12 +38,13 @@ def load(path: str, revision: str | None, dtype: Any, device: str | None) -> tup
 
     wanted = dtype_of(dtype)
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             where, revision=revision or "main", dtype=wanted or "auto", output_loading_info=True, low_cpu_mem_usage=True
         )
     except Exception as problem:
         first = str(problem).strip().split("\n")[0]
         raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {first} ({type(problem).__name__})") from problem
+    model, report = loaded
     _check_report(path, report)
     if device is not None:
         try:
@@ -59,7 +60,9 @@ def _at(revision: str | None) -> str:
 
 def _check_directory(folder: Path) -> None:
     if not folder.exists():
-        raise ModelError(f"the model directory {str(folder)!r} does not exist; give the folder that holds config.json, or a hub id such as 'owner/name'")
+        raise ModelError(
+            f"the model directory {str(folder)!r} does not exist; give the folder that holds config.json, or a hub id such as 'owner/name'"
+        )
     if not folder.is_dir():
         raise ModelError(f"{str(folder)!r} is a file; a model is the folder that holds config.json")
     if not (folder / "config.json").exists():
@@ -83,10 +86,13 @@ def _tokenizer(where: str, revision: str | None) -> Any:
     """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none."""
     from transformers import AutoTokenizer
 
+    open_tokenizer: Any = AutoTokenizer.from_pretrained
     try:
-        return AutoTokenizer.from_pretrained(where, revision=revision or "main")
+        return open_tokenizer(where, revision=revision or "main")
     except Exception:
-        if looks_local(where) and not any((Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")):
+        if looks_local(where) and not any(
+            (Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
+        ):
             return None
         raise
 

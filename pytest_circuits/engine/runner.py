@@ -27,6 +27,11 @@ class Runner:
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
+    def dtype(self) -> torch.dtype:
+        """The model's precision."""
+        return next(self.model.parameters()).dtype
+
+    @property
     def embedding(self) -> nn.Module:
         """The token embedding."""
         return self.model.get_input_embeddings()  # type: ignore[operator, no-any-return]
@@ -34,12 +39,12 @@ class Runner:
     @property
     def device(self) -> torch.device:
         """Where token ids must be put."""
-        return self.embedding.weight.device  # type: ignore[return-value, union-attr]
+        return self.embedding.weight.device  # type: ignore[return-value]
 
     @property
     def vocabulary(self) -> int:
         """How many tokens the model embeds."""
-        return int(self.embedding.weight.shape[0])  # type: ignore[index, union-attr]
+        return int(self.embedding.weight.shape[0])  # type: ignore[index]
 
     def batch_size(self, wanted: int | None, length: int) -> int:
         """How many prompts of `length` tokens to run at once: `wanted`, or what keeps activations within a fixed budget."""
@@ -96,7 +101,7 @@ class Runner:
         try:
             for block in skipped:
                 last = block.index == layer - 1
-                block.module.forward = (lambda x, *_a, last=last, **_k: residual if last else x)  # type: ignore[method-assign, assignment]
+                block.module.forward = lambda x, *_a, last=last, **_k: residual if last else x
             yield
         finally:
             for block in skipped:

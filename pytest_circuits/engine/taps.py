@@ -67,7 +67,9 @@ class Taps:
             handle.remove()
         silent = [label for label, times in self._fired.items() if not times]
         if kind is None and silent:
-            raise MeasurementError(f"hooks never fired: {', '.join(silent[:4])}; the model does not call these modules, so nothing was measured")
+            raise MeasurementError(
+                f"hooks never fired: {', '.join(silent[:4])}; the model does not call these modules, so nothing was measured"
+            )
 
 
 @contextmanager

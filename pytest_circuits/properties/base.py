@@ -64,7 +64,8 @@ class Parameters(BaseModel):
 
     confidence: Annotated[float, Field(ge=0.5, lt=1, description="two-sided confidence of the interval")] = 0.95
     min_accuracy: Annotated[
-        float, Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off")
+        float,
+        Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off"),
     ] = 0.6
     split: Annotated[Split, Field(description="share of examples used for discovery, or in_sample: all for both")] = 0.5
     split_seed: Annotated[int, Field(ge=0, description="seed of the split")] = 0
@@ -77,7 +78,9 @@ class CircuitParameters(Parameters):
     level: ClassVar[str] = "component"
 
     attribution: Annotated[Method, Field(description="attribution method that ranks units on each example")] = "eap"
-    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. steps")] = Field(default_factory=dict)
+    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. steps")] = Field(
+        default_factory=dict
+    )
     size: Annotated[CircuitSize, Field(description="circuit size K: a share of all units, or a count")] = "10%"
     rounding: Annotated[Rounding, Field(description="from a share to a count")] = "floor"
 

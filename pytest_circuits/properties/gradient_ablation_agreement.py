@@ -24,11 +24,12 @@ TIED = 0.25  # largest share of components at the floor or the ceiling of accura
 class GradientAblationAgreement(Parameters):
     """Rank correlation over all components between a gradient ranking G and causal importance C.
 
-    G: mean over discovery examples of the absolute score of `gradient` (`weight_gradient` is the paper's). C: mean over evaluation examples of
-    what ablating the component alone costs — `effect: loss` the rise of the answer's cross-entropy, `accuracy` the drop of
-    correct answers (the paper's; inconclusive when more than a quarter of the components sit at its floor or ceiling), `metric` the drop of the metric. Spearman's ρ (average ranks) or Kendall's
-    τ-b; both are reported. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal Gap. Interval: BCa bootstrap over
-    discovery groups and evaluation groups, both rankings recomputed; approximate.
+    G: mean over discovery examples of the absolute score of `gradient` (`weight_gradient` is the paper's). C: mean
+    over evaluation examples of what ablating the component alone costs — `effect: loss` the rise of the answer's
+    cross-entropy, `accuracy` the drop of correct answers (the paper's; inconclusive when more than a quarter of the
+    components sit at its floor or ceiling), `metric` the drop of the metric. Spearman's ρ (average ranks) or
+    Kendall's τ-b; both are reported. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal
+    Gap. Interval: BCa bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate.
     """
 
     task: TaskName
@@ -98,7 +99,9 @@ def judge(claim: Claim) -> Steps:
         **found.as_dict(),
     }
     unsettled = _tied(swept, p.effect, details)
-    return Estimate(value, interval, len(cost), p.confidence, "BCa bootstrap over groups", "gradient_ablation_agreement", details, unsettled)
+    return Estimate(
+        value, interval, len(cost), p.confidence, "BCa bootstrap over groups", "gradient_ablation_agreement", details, unsettled
+    )
 
 
 def _batched(blocks: Any) -> bool:

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class Jaccard(CircuitParameters):
     """|S_A ∩ S_B| / |S_A ∪ S_B| of the shared sets S_P of two tasks, from their discovery examples.
 
-    Reported beside its chance level (random sets with as many heads and MLPs; and as many in each layer) and its noise
-    ceiling (the Jaccard of S_P between two disjoint halves of one task's discovery examples): a low overlap
-    with a low ceiling says nothing about mechanisms. Range [0, 1]. Invalid when a shared set is empty and below the accuracy gate. Source: arXiv
-    2605.08348. Interval: BCa bootstrap over the groups of both tasks, sets recomputed; approximate.
+    Reported beside its chance level (random sets with as many heads and MLPs; and as many in each layer) and its
+    noise ceiling (the Jaccard of S_P between two disjoint halves of one task's discovery examples): a low overlap
+    with a low ceiling says nothing about mechanisms. Range [0, 1]. Invalid when a shared set is empty and below the
+    accuracy gate. Source: arXiv 2605.08348. Interval: BCa bootstrap over the groups of both tasks, sets recomputed;
+    approximate.
     """
 
     tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks")]
@@ -74,8 +75,10 @@ def judge(claim: Claim) -> Steps:
         "chance": {"by_type": vars(by_type), "by_type_and_layer": vars(by_layer)},
         "over_chance": value - by_type.mean,
         "overlap_coefficient": overlap.overlap_coefficient(*masks),
-        "containment": {f"{p.tasks[0]} in {p.tasks[1]}": overlap.containment(masks[0], masks[1]),
-                        f"{p.tasks[1]} in {p.tasks[0]}": overlap.containment(masks[1], masks[0])},
+        "containment": {
+            f"{p.tasks[0]} in {p.tasks[1]}": overlap.containment(masks[0], masks[1]),
+            f"{p.tasks[1]} in {p.tasks[0]}": overlap.containment(masks[1], masks[0]),
+        },
         "bootstrap": parts,
     }
     n = min(len(c) for c, _ in sides)
@@ -92,4 +95,6 @@ def _ceiling(discovery: CircuitSet, groups: list[str], p: float) -> float | None
         return None
 
 
-JACCARD = Property("jaccard", Jaccard, judge, 0.0, 1.0, "overlap of the shared sets of two tasks, beside chance and noise ceiling", "Jaccard index")
+JACCARD = Property(
+    "jaccard", Jaccard, judge, 0.0, 1.0, "overlap of the shared sets of two tasks, beside chance and noise ceiling", "Jaccard index"
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,7 @@ def set_details(names: Sequence[str], universe: Universe) -> dict[str, Any]:
     return {"units": list(names), "size": len(names), **head_mlp_split(names), "per_layer": per_layer(names, universe.layers)}
 
 
-def empty_set(p: Mapping[str, Any] | Any, task: str, most: int, n: int) -> Invalid:
+def empty_set(p: Any, task: str, most: int, n: int) -> Invalid:
     """The refusal for an empty S_P, with the arithmetic."""
     from ..amounts import needed
 

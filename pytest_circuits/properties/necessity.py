@@ -28,22 +28,27 @@ class OtherCircuit(BaseModel):
 class Necessity(CircuitParameters):
     """necessity = acc(control removed) − acc(S_P removed), on evaluation examples.
 
-    S_P is the shared set of the discovery examples; a control is a random set of the same size (`c3`: as many heads and as many
-    MLPs, outside S_P; `c3_parity`: the same, S_P allowed in the pool; `c3_any`: any type, outside S_P), drawn `draws` times. Positive
-    when the shared set matters more. `definition: absolute` is in accuracy points, range [−1, 1]; `relative` divides by the intact accuracy, as
-    the paper does. Invalid: empty S_P, a control that cannot be drawn, an accuracy below the gate. Source: arXiv 2605.08348.
-    Interval: examples (betting, over groups) and draws (t) both counted; approximate. A refuted necessity does not
-    say that the components are unused: others may back them up.
+    S_P is the shared set of the discovery examples; a control is a random set of the same size (`c3`: as many heads
+    and as many MLPs, outside S_P; `c3_parity`: the same, S_P allowed in the pool; `c3_any`: any type, outside S_P),
+    drawn `draws` times. Positive when the shared set matters more. `definition: absolute` is in accuracy points,
+    range [−1, 1]; `relative` divides by the intact accuracy, as the paper does. Invalid: empty S_P, a control that
+    cannot be drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples (betting, over groups)
+    and draws (t) both counted; approximate. A refuted necessity does not say that the components are unused: others
+    may back them up.
     """
 
     task: TaskName
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
     ablation: Annotated[Kind, Field(description="what removed components are replaced with")] = "zero"
-    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(default_factory=dict)
+    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
+        default_factory=dict
+    )
     control: Annotated[str, Field(description="c3, c3_parity or c3_any")] = "c3"
     draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
     control_seed: Annotated[int, Field(ge=0)] = 0
-    definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = "absolute"
+    definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
+        "absolute"
+    )
     circuit: Annotated[OtherCircuit | None, Field(description="remove another task's shared set: {task: …}")] = None
 
     @field_validator("control")
@@ -147,4 +152,12 @@ def _compare(
     return value, (min(value, crossing(0)), max(value, crossing(1))), {**absolute[2], "absolute": absolute[0]}
 
 
-NECESSITY = Property("necessity", Necessity, judge, -1.0, 1.0, "removing the shared set hurts more than removing a random set of the same capacity", "accuracy points")
+NECESSITY = Property(
+    "necessity",
+    Necessity,
+    judge,
+    -1.0,
+    1.0,
+    "removing the shared set hurts more than removing a random set of the same capacity",
+    "accuracy points",
+)

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
 class NeuronFaithfulness(Parameters):
     """faithfulness(C) = (F(keep C) − F(∅)) / (F(M) − F(∅)), F the mean metric on evaluation examples.
 
-    C: the `neurons` of largest |mean score| over the discovery examples. keep C ablates all MLP neurons but C (∅: all of them); attention
-    stays live. Near 1 when C is enough; above 1 when the rest works against it. Unbounded. The report also gives completeness(C) = (F(remove C) −
-    F(∅)) / (F(M) − F(∅)), which is near 0 when nothing outside C is enough. Invalid when F(M) − F(∅) is not clearly away from zero, below the accuracy gate, and
-    when fewer neurons have a score than asked for. Sources: Language model circuits are sparse in the neuron basis; Marks et al. 2025. Interval: Fieller's, a linear contrast, over groups.
+    C: the `neurons` of largest |mean score| over the discovery examples. keep C ablates all MLP neurons but C (∅: all
+    of them); attention stays live. Near 1 when C is enough; above 1 when the rest works against it. Unbounded. The
+    report also gives completeness(C) = (F(remove C) − F(∅)) / (F(M) − F(∅)), which is near 0 when nothing outside C
+    is enough. Invalid when F(M) − F(∅) is not clearly away from zero, below the accuracy gate, and when fewer neurons
+    have a score than asked for. Sources: Language model circuits are sparse in the neuron basis; Marks et al. 2025.
+    Interval: Fieller's, a linear contrast, over groups.
     """
 
     task: TaskName
     neurons: Annotated[CircuitSize, Field(description="how many neurons are kept: a count, or a share of all")]
-    site: Annotated[Literal["mlp_activation", "mlp_output"], Field(description="input, or output, of the down projection")] = "mlp_activation"
+    site: Annotated[Literal["mlp_activation", "mlp_output"], Field(description="input, or output, of the down projection")] = (
+        "mlp_activation"
+    )
     attribution: Annotated[Method, Field(description="attribution method that ranks neurons")] = "relp"
     attribution_options: Annotated[Options, Field(description="options of the attribution method")] = Field(default_factory=dict)
     ablation: Annotated[Kind, Field(description="what ablated neurons are replaced with")] = "zero"

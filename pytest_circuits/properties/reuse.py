@@ -15,9 +15,9 @@ class Reuse(CircuitParameters):
     """reuse@P = mean over evaluation examples of |C_i ∩ S_P| / |C_i|.
 
     C_i is the top-K circuit of example i, S_P the components in at least a share P of the discovery examples'
-    circuits. `definition: size` is min(|S_P|, k)/k, as in the paper's code; at P = 1 in sample the two agree. Range [0, 1]; 0 when
-    S_P is empty. Invalid below the accuracy gate, and when all attribution scores are zero.
-    Source: arXiv 2605.08348. Interval: betting, over groups.
+    circuits. `definition: size` is min(|S_P|, k)/k, as in the paper's code; at P = 1 in sample the two agree. Range
+    [0, 1]; 0 when S_P is empty. Invalid below the accuracy gate, and when all attribution scores are zero. Source:
+    arXiv 2605.08348. Interval: betting, over groups.
     """
 
     task: TaskName

@@ -30,7 +30,8 @@ def plain(value: Any) -> Any:
 
 def document(records: Iterable[Mapping[str, Any]], seconds: float, alpha: float = 0.05) -> dict[str, Any]:
     """The whole report: suite, models and claims. `records` are claim records, each with its `model_info`."""
-    claims, models = [], {}
+    claims: list[dict[str, Any]] = []
+    models: dict[str, Any] = {}
     cost = {"forwards": 0, "backwards": 0, "cached": 0}
     for record in records:
         claim = dict(record)

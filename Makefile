@@ -1,0 +1,30 @@
+# Everything runs in .venv, which every target makes when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: specs test lint setup clean models
+
+specs: setup
+	$(BIN)/python -m pytest specs -m "not slow" --circuits-json=build/specs.json
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Trains the reference models again from their recipes (CPU minutes each); checkpoints are replaced.
+models: setup
+	$(BIN)/python -m models.multitask --architecture llama
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build .circuits_cache .pytest_cache

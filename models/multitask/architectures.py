@@ -47,4 +47,5 @@ def build(architecture: str, size: Size, tokenizer: PreTrainedTokenizerFast) -> 
         "pad_token_id": tokenizer.pad_token_id,
         "tie_word_embeddings": False,
     }
-    return AutoModelForCausalLM.from_config(ARCHITECTURES[architecture](size, common), dtype=torch.float32)
+    config = ARCHITECTURES[architecture](size, common)
+    return AutoModelForCausalLM.from_config(config, dtype=torch.float32)  # type: ignore[no-untyped-call]

@@ -61,7 +61,7 @@ def training_task(source: Source) -> Task:
 
 def test_task(name: str, n: int = 400) -> Task:
     """Up to n held-out pairs of a built-in task with its default parameters."""
-    task = make(name, 20 * n, SEED + 1)
+    task = make(name, 12 * n, SEED + 1)
     return replace(task, pairs=tuple(p for p in task.pairs if held_out(str(p.clean)))[:n], more=None)
 
 

@@ -15,7 +15,7 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # quintic that drives singular values 
 def orthogonalized(matrices: Tensor, steps: int = 5) -> Tensor:
     """Matrices [batch, rows ≤ columns] with singular values near 1 and the same singular vectors."""
     a, b, c = COEFFICIENTS
-    x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x: Tensor = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(steps):
         gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x

@@ -86,7 +86,7 @@ def train(model: Any, tasks: dict[str, list[Stack]], plan: Plan, after: Callable
     for step in range(plan.steps):
         model.train()
         for loss in _losses(model, tasks, plan, generator, running):
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip)
         optimizers.step(plan.pace(step))
         model.zero_grad(set_to_none=True)

@@ -12,7 +12,7 @@ from pytest_circuits.tasks.capitals import CITIES, STATES
 
 from .data import Source, facts, make
 
-POOL = 4000  # pairs a task; every word turns up long before
+POOL = 1500  # pairs a task; every word turns up long before
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
 # wider than what is trained: a model should fail at a hard task, its tokenizer should know the words
 SOURCES = (
@@ -44,7 +44,8 @@ def _texts(task: Task) -> Iterator[str]:
 
 def words() -> list[str]:
     """All words of the tasks, sorted."""
-    split, found = splitter(), set()
+    split = splitter()
+    found: set[str] = set()
     tasks = [make(s.name, POOL, **s.parameters) for s in SOURCES] + [facts()]
     for text in [t for task in tasks for t in _texts(task)] + [*CITIES, *STATES]:
         found.update(word for word, _ in split.pre_tokenize_str(text))
@@ -59,7 +60,7 @@ def build(length: int) -> PreTrainedTokenizerFast:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", vocabulary["<bos>"])]
     )
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         pad_token="<pad>",
         bos_token="<bos>",

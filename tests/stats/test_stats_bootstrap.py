@@ -48,6 +48,22 @@ def test_bca_agrees_with_scipy_on_two_samples_resampled_independently():
     assert ends == pytest.approx((theirs.low, theirs.high), abs=0.02)
 
 
+def test_acceleration_of_two_samples_by_hand():
+    """For a difference of means the influence of an observation is its distance from its sample's mean."""
+    rng = np.random.default_rng(3)
+    x, y = rng.exponential(1, 4), rng.exponential(3, 9)
+    u, v = x - x.mean(), y - y.mean()
+    expected = ((u**3).sum() / 64 - (v**3).sum() / 729) / (6 * ((u**2).sum() / 16 + (v**2).sum() / 81) ** 1.5)
+    parts = bca_interval(lambda c, d: mean_of(x)(c) - mean_of(y)(d), [4, 9], resamples=100)[2]
+    assert parts["acceleration"] == pytest.approx(expected)
+
+
+def test_resamples_equal_to_the_value_count_half():
+    """Symmetric and discrete: a quarter of the resamples equal the value, which is no bias."""
+    parts = bca_interval(mean_of([0.0, 1.0] * 5), [10])[2]
+    assert parts["bias"] == pytest.approx(0, abs=0.1)
+
+
 def test_counts_are_resamples_of_whole_groups():
     seen = []
 

@@ -122,6 +122,11 @@ def test_halves_keep_groups_whole():
     assert split_half(members, [str(i % 5) for i in range(20)], 0.1)[0] == 1.0
 
 
+def test_halves_have_as_many_groups_as_each_other():
+    """Every unit is missing in one of four groups: two groups share two units, while three would share all four at 60%."""
+    assert split_half(~np.eye(4, dtype=bool), list("abcd"), 0.6)[0] == 0.0
+
+
 def test_halves_without_any_shared_unit_have_no_ceiling():
     with pytest.raises(Invalid, match="no noise ceiling"):
         split_half(np.zeros((20, 4), bool), [str(i) for i in range(20)], 0.5)

@@ -111,6 +111,15 @@ def test_the_contrast_of_single_example_groups_is_the_t_interval():
     assert ends == pytest.approx(oracle.t.interval(0.9, 14, x.mean(), oracle.sem(x)))
 
 
+def test_adding_a_constant_moves_the_contrast_even_for_groups_of_unequal_size():
+    """A mean over examples: the sizes of the groups are not themselves evidence about it."""
+    x, y, _ = sample(5)
+    groups = [str(int(i**0.5)) for i in range(40)]
+    value, (low, high) = contrast_interval(x, y, groups, 0.8)
+    moved, ends = contrast_interval(x + 10, y, groups, 0.8)
+    assert [moved, *ends] == pytest.approx([value + 10, low + 10, high + 10])
+
+
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95, 0.99]))
 @settings(deadline=None)
 def test_binomial_intervals_are_clopper_pearson(case, confidence):

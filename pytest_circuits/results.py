@@ -59,7 +59,9 @@ class CircuitSet:
         return self.members.sum(0).astype(np.int64)  # type: ignore[no-any-return]
 
     def shared_mask(self, p: float) -> Bools:
-        """S_P as a mask: units in at least a share `p` of the examples, in exact arithmetic; [n_units]."""
+        """S_P as a mask: units in at least a share `p` of the examples, in exact arithmetic; [n_units]. Raises `OptionError` without examples."""
+        if not len(self):
+            raise OptionError("no examples: a shared set of none would be every unit")
         return self.counts >= needed(p, len(self))
 
     def shared(self, p: float) -> tuple[str, ...]:

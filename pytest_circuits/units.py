@@ -15,7 +15,7 @@ from typing import Any
 from .errors import UnitError, suggestion
 
 LEVELS = ("component", "neuron", "edge")
-_NAME = re.compile(r"L(\d+)(?:H(\d+)|(MLP)|N(\d+))")
+_NAME = re.compile(r"L(0|[1-9][0-9]*)(?:H(0|[1-9][0-9]*)|(MLP)|N(0|[1-9][0-9]*))")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import torch
 import transformers as tf
@@ -23,6 +24,25 @@ CONFIGS = {
 }
 
 
+def without_upcast(made: torch.nn.Module) -> torch.nn.Module:
+    """The model with RMSNorms that compute in the model's own precision.
+
+    Those of transformers go through float32, whose rounding would drown a finite difference in float64.
+    """
+    for module in made.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            module.__class__ = _in_own_precision(type(module))
+    return made
+
+
+@cache
+def _in_own_precision(base: type) -> type:
+    def forward(self, hidden_states):
+        return self.weight * hidden_states * torch.rsqrt(hidden_states.square().mean(-1, keepdim=True) + self.variance_epsilon)
+
+    return type(base.__name__, (base,), {"forward": forward})
+
+
 def model(name: str, seed: int = 0, dtype: torch.dtype = torch.float64, **changes) -> torch.nn.Module:
     """A random model; weights are large enough that every part matters, biases are not zero."""
     config = CONFIGS[name]()
@@ -36,7 +56,8 @@ def model(name: str, seed: int = 0, dtype: torch.dtype = torch.float64, **change
                 parameter.normal_(0, 0.35)
             else:
                 parameter.add_(0.3 * torch.randn_like(parameter) if "bias" in parameter_name or "norm" in parameter_name or "ln" in parameter_name else 0)
-    return made.to(dtype).eval()
+    made = made.to(dtype).eval()
+    return without_upcast(made) if dtype == torch.float64 else made
 
 
 def task(n: int = 6, seed: int = 0, lengths: tuple[int, ...] = (5, 7), tokens: int = 1, foils: int = 1, scoring: str = "choices", **kwargs) -> Task:

@@ -40,14 +40,14 @@ def _foil_logits(logits: Tensor, targets: Targets) -> Tensor:
 
 
 def logit_diff(logits: Tensor, targets: Targets) -> Tensor:
-    """Answer logit minus the mean of the foils' logits, summed over the answer's tokens (teacher-forced); [rows].
+    """Answer logit minus foil logit, summed over the tokens that both have (teacher-forced), then the mean over the foils; [rows].
 
     Raises `TaskError` when an example has no foil.
     """
     there = (targets.foils >= 0).any(2)
     if targets.foils.shape[1] == 0 or not bool(there.any(1).all()):
         raise TaskError("the metric logit_diff needs a foil for each example; give foils, or use metric: log_prob")
-    gap = _answer_logits(logits, targets)[:, None] - _foil_logits(logits, targets)
+    gap = _answer_logits(logits, targets)[:, None, : targets.foils.shape[2]] - _foil_logits(logits, targets)
     per_foil = torch.where(targets.foils >= 0, gap, 0.0).sum(2)
     return torch.where(there, per_foil, 0.0).sum(1) / there.sum(1)
 

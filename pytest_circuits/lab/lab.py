@@ -173,7 +173,7 @@ class Lab:
         place = {request: i for i, request in reversed(list(enumerate(asked)))}
         answers: dict[Request, Any] = {}
         failed: tuple[int, CircuitsError] | None = None
-        todo, wait = self._by_model(place), False
+        todo, wait = self._by_model(dict.fromkeys(asked)), False
         while todo:
             busy = []
             for request in todo:

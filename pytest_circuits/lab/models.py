@@ -51,9 +51,14 @@ class Models:
         self.lock = threading.RLock()
 
     def provide(self, source: ModelSource, factory: Callable[[], Any]) -> None:
-        """Open this source by calling `factory()`: a module, or a module and its tokenizer; what a loader returns."""
+        """Open this source by calling `factory()`: a module, or a module and its tokenizer; what a loader returns.
+
+        Providing it again forgets what is known of it, since a module may have been trained meanwhile.
+        """
         with self.lock:
             self._provided[source] = factory
+            for known in (self._open, self._failed, self._identities, self._device_types):
+                known.pop(self._place(source), None)
 
     def device(self, source: ModelSource) -> str | None:
         """The device to run on: as asked, else `cpu`; None where a loader or fixture decides. Raises `OptionError` for `auto`."""

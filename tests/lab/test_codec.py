@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -63,6 +63,8 @@ def same(a, b):
 
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(results, nested.filter(lambda x: x is not None)))
+@example({"$array": "0"})
+@example({"$tuple": [1], "a": {"$type": ["Universe", {}]}})
 def test_any_result_comes_back_equal(value):
     """Arrays bit for bit, strings, tuples, numpy scalars and odd dictionary keys with their types."""
     assert same(load(dump(value, key="k", kind="Any", request="r"), "k"), value)

@@ -77,6 +77,14 @@ def test_swapping_the_content_of_two_shards_is_noticed(tmp_path):
     assert identify(source).model != before.model
 
 
+def test_a_renamed_file_is_noticed(tmp_path):
+    """The same bytes under another name mean something else."""
+    source = model_directory(tmp_path / "m")
+    before = identify(source)
+    (tmp_path / "m" / "tokenizer.json").rename(tmp_path / "m" / "vocab.json")
+    assert identify(source).tokenizer != before.tokenizer
+
+
 def reads(monkeypatch):
     """Counts how often file contents are digested."""
     seen = []

@@ -48,9 +48,9 @@ def test_the_model_unused_for_longest_is_let_go(new_lab, tmp_path, max_open, ope
 def test_ten_claims_on_a_model_that_cannot_be_opened_fail_fast_with_one_message(new_lab, model):
     """Opening 16 GB in vain ten times is no help."""
     lab = new_lab(Opener(error=ModelError("the checkpoint lacks tensors")))
-    for _ in range(10):
-        with pytest.raises(ModelError, match="^the checkpoint lacks tensors$"):
-            lab.result(Describe(model))
+    for i in range(10):
+        with pytest.raises(ModelError, match=r"^the checkpoint lacks tensors$"):
+            lab.result(Attribute(model, TASK, "eap", metric=f"m{i}") if i % 2 else Describe(model))
     assert len(lab.opener.opened) == 1
 
 
@@ -114,6 +114,20 @@ def test_other_weights_from_the_same_loader_are_another_model(new_lab):
     assert lab.opener.count("attribute") == 1
 
 
+def test_another_tokenizer_of_a_loaded_model_is_noticed(new_lab):
+    """No file tells it; the encoded prompts do."""
+
+    class Other(Loaded):
+        def encode(self, task):
+            return SimpleNamespace(**{**vars(super().encode(task)), "digest": "other ids"})
+
+    source = ModelSource("mine", loader="test_models:the_loader")
+    new_lab(Opener(Loaded)).result(Attribute(source, TASK, "eap"))
+    lab = new_lab(Opener(Other))
+    lab.result(Attribute(source, TASK, "eap"))
+    assert lab.opener.count("attribute") == 1
+
+
 def test_a_module_in_memory_is_provided_under_a_source(new_lab):
     """For fixtures; its tokenizer comes with it, and its encoding is made once a session."""
     lab = new_lab(Opener(Loaded))
@@ -122,6 +136,24 @@ def test_a_module_in_memory_is_provided_under_a_source(new_lab):
     lab.result(Encode(source, TASK))
     lab.result(Encode(source, TASK))
     assert (lab.opener.opened[0][0], lab.opener.count("encode"), lab.spent.hits) == ("my module", 1, 1)
+
+
+def test_a_module_that_is_provided_again_is_looked_at_again(new_lab):
+    """It may have been trained since; the key must not name its old weights."""
+    weights = ["old"]
+
+    class Trained(Loaded):
+        def describe(self):
+            return replace(super().describe(), fingerprint=weights[0])
+
+    lab = new_lab(Opener(Trained))
+    source = ModelSource("fixture")
+    found = []
+    for state in ("old", "new"):
+        weights[0] = state
+        lab.models.provide(source, lambda: "my module")
+        found.append(lab.describe(source).fingerprint)
+    assert found == ["old", "new"]
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_config_that_does_not_say_is_refused(tmp_path):
     source = model_directory(tmp_path / "m", config={"hidden_size": 8})
     with pytest.raises(ModelError, match="does not say how many layers and heads"):
         universe_of(source)
-    with pytest.raises(ModelError, match="config.json is not here"):
+    with pytest.raises(ModelError, match=r"config.json is not here"):
         universe_of(ModelSource("l", loader="a:b"))
 
 

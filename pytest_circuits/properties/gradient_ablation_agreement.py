@@ -29,7 +29,7 @@ class GradientAblationAgreement(Parameters):
     cross-entropy, `accuracy` the drop of correct answers (the paper's; inconclusive when more than a quarter of the
     components sit at its floor or ceiling), `metric` the drop of the metric. Spearman's ρ (average ranks) or
     Kendall's τ-b; both are reported. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal
-    Gap. Interval: BCa bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate.
+    Gap. Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate.
     """
 
     task: TaskName
@@ -80,7 +80,7 @@ def judge(claim: Claim) -> Steps:
     g, c = strength.mean(0), cost.mean(0)
     rho, tau = ranks.spearman(g, c), ranks.kendall_tau_b(g, c)
     sizes = [len(gradient_side[1])] if one_sample else [len(gradient_side[1]), len(causal_side[1])]
-    value, interval, parts = bootstrap.bca_interval(statistic, sizes, p.confidence, 0, p.resamples)
+    value, interval, parts = bootstrap.bootstrap_interval(statistic, sizes, p.confidence, 0, p.resamples, lowest=-1.0, highest=1.0)
     units = list(attribution.units)
     details = {
         "spearman": rho,
@@ -100,7 +100,7 @@ def judge(claim: Claim) -> Steps:
     }
     unsettled = _tied(swept, p.effect, details)
     return Estimate(
-        value, interval, len(cost), p.confidence, "BCa bootstrap over groups", "gradient_ablation_agreement", details, unsettled
+        value, interval, len(cost), p.confidence, "bias-corrected bootstrap over groups", "gradient_ablation_agreement", details, unsettled
     )
 
 

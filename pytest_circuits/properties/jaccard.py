@@ -64,7 +64,9 @@ def judge(claim: Claim) -> Steps:
         # two empty sets in a resample share nothing that could be seen
         return np.nan_to_num(overlap.jaccard_rows(rows[0], rows[1]), nan=0.0)
 
-    value, interval, parts = bootstrap.bca_interval(statistic, [len(s) for _, s in tallies], p.confidence, 0, p.resamples)
+    value, interval, parts = bootstrap.bootstrap_interval(
+        statistic, [len(s) for _, s in tallies], p.confidence, 0, p.resamples, lowest=0.0, highest=1.0
+    )
     masks = [c.shared_mask(p.p) for c, _ in sides]
     units = sides[0][0].units
     kinds = ["mlp" if is_mlp(u) else "head" for u in units]
@@ -82,7 +84,13 @@ def judge(claim: Claim) -> Steps:
         "bootstrap": parts,
     }
     n = min(len(c) for c, _ in sides)
-    return Estimate(value, interval, n, p.confidence, "BCa bootstrap over groups", "jaccard", details)
+    unsettled = None
+    if p.p == 1:
+        unsettled = (
+            "at p: 1 a shared set shrinks with every further example, so its overlap has no value that examples could estimate "
+            "(bootstrap intervals cover it in two of three cases); use p: 0.99 or less for a verdict"
+        )
+    return Estimate(value, interval, n, p.confidence, "bias-corrected bootstrap over groups", "jaccard", details, unsettled)
 
 
 def _ceiling(discovery: CircuitSet, groups: list[str], p: float) -> float | None:

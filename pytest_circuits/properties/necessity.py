@@ -8,14 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ..errors import Invalid, suggestion
 from ..requests import Ablate, freeze
+from ..stats import CONTROLS
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
 from .measured import circuits, describe, empty_set, examples, intact, part, set_details
 
 if TYPE_CHECKING:
     from ..results import Outcome
-
-CONTROLS = ("c3", "c3_any", "c3_parity")
 
 
 class OtherCircuit(BaseModel):
@@ -82,6 +81,12 @@ def judge(claim: Claim) -> Steps:
     if not shared:
         raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
     draws = controls.draw_controls(shared, universe, p.control, p.draws, p.control_seed)
+    if set(draws) == {shared}:
+        raise Invalid(
+            f"control {p.control!r} can only draw the shared set itself ({len(shared)} components), so the comparison is with itself; "
+            "lower size, raise p, or use control: c3_any",
+            {"shared_set": list(shared), "control": p.control},
+        )
     removed, control = yield [_removal(claim, [shared]), _removal(claim, draws)]
 
     groups = here.groups(here.evaluation)

@@ -68,6 +68,12 @@ def judge(claim: Claim) -> Steps:
     ]
     groups = found.groups(found.evaluation)
     whole = base.metric.astype(float) - nothing.metric[0]
+    if whole.mean() <= 0:
+        raise Invalid(
+            f"the mean {p.metric} is {_mean(base):.4g} intact and {_mean(nothing):.4g} with all neurons ablated: "
+            "ablation does not lower it, so there is nothing for a circuit to keep; use another metric or ablation",
+            {"intact": _mean(base), "nothing": _mean(nothing)},
+        )
     value, interval = fieller(kept.metric[0].astype(float) - nothing.metric[0], whole, groups, p.confidence)
     completeness, complete = fieller(removed.metric[0].astype(float) - nothing.metric[0], whole, groups, p.confidence)
     details = {
@@ -104,7 +110,8 @@ def _top(units: tuple[str, ...], strength: Any, p: NeuronFaithfulness) -> tuple[
     order = np.argsort(-strength, kind="stable")[:k]
     if not (strength[order] > 0).all():
         raise Invalid(
-            f"only {int((strength > 0).sum())} of {len(units)} neurons have a {p.attribution} score other than zero, fewer than the {k} asked for",
+            f"only {int((strength > 0).sum())} of {len(units)} neurons have a {p.attribution} score other than zero, "
+            f"fewer than the {k} asked for",
             {"scored": int((strength > 0).sum()), "asked": k},
         )
     return tuple(units[int(i)] for i in order)
@@ -119,5 +126,9 @@ def _ablation(claim: Claim, names: tuple[str, ...], mode: str) -> Ablate:
 
 
 NEURON_FAITHFULNESS = Property(
-    "neuron_faithfulness", NeuronFaithfulness, judge, None, None, "a few neurons carry the behaviour: faithfulness of a neuron circuit", "ratio",
-)  # fmt: skip
+    "neuron_faithfulness",
+    NeuronFaithfulness,
+    judge,
+    summary="a few neurons carry the behaviour: faithfulness of a neuron circuit",
+    unit="ratio",
+)

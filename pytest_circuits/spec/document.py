@@ -5,6 +5,7 @@ What depends on registries (a property's parameters, a built-in task's) has its 
 
 from __future__ import annotations
 
+import keyword
 import re
 from typing import Annotated, Any, Literal
 
@@ -16,7 +17,8 @@ from ..tasks import files
 VERSION = 1
 TOP_LEVEL = ("version", "models", "tasks", "defaults", "claims")
 BOUNDS = ("at_least", "at_most", "within")
-TASK_KINDS = ("builtin", "file", "loader")
+MODEL_KINDS = ("path", "loader", "fixture")
+TASK_KINDS = ("builtin", "file", "loader", "fixture")
 REFERENCE = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
 NAME = r"^[^\s\[\]/\\:]+$"
 MODEL_NAME = r"^[^\s\[\]/\\:=]+$"  # `--circuits-model NAME=PATH` splits at the first "="
@@ -29,8 +31,15 @@ def _reference(text: str) -> str:
     return text
 
 
+def _identifier(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise ValueError(f"must be the name of a pytest fixture, got {text!r}")
+    return text
+
+
 Text = Annotated[str, Field(min_length=1)]
 Reference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={"pattern": REFERENCE})]
+FixtureName = Annotated[str, AfterValidator(_identifier), Field(json_schema_extra={"pattern": r"^[^\W\d]\w*$"})]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Dtype = Literal["bfloat16", "float16", "float32", "float64"]
 Absent = SkipJsonSchema[None]
@@ -43,10 +52,12 @@ class Grammar(BaseModel):
 
 
 class ModelEntry(Grammar):
-    """A model: a directory or hub id, or a callable that returns the model and its tokenizer."""
+    """A model: a directory or hub id, or a callable or a pytest fixture that returns the model and its tokenizer."""
 
     path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
     loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
+    fixture: Annotated[FixtureName | Absent, Field(
+        description="A pytest fixture that returns a directory, a hub id, a model, or a model and its tokenizer.")] = None
     revision: Annotated[Text | Absent, Field(description="Branch, tag or commit of a hub id.")] = None
     dtype: Annotated[Dtype | Absent, Field(description="Type of the weights; the checkpoint's own by default.")] = None
     device: Annotated[Text | Absent, Field(description="Such as cpu, cuda or cuda:1.")] = None
@@ -64,6 +75,12 @@ class LoaderTask(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     loader: Annotated[Reference, Field(description="A callable 'package.module:function' that returns prompt pairs.")]
+
+
+class FixtureTask(Grammar):
+    """A task from a pytest fixture."""
+
+    fixture: Annotated[FixtureName, Field(description="A pytest fixture that returns a Task, or prompt pairs.")]
 
 
 class ClaimEntry(Grammar):

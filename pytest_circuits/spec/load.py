@@ -27,7 +27,7 @@ def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None
     """Read and validate a spec file; nothing is measured and no model is opened.
 
     `models` replaces the paths of models by name (`--circuits-model NAME=PATH`; relative to the working
-    directory); such a model loses its revision and loader. Raises `SpecErrors` with all mistakes of the file,
+    directory); such a model loses its revision, loader and fixture. Raises `SpecErrors` with all mistakes of the file,
     `OptionError` for a replaced model that the file does not have.
     """
     path = Path(path)
@@ -98,7 +98,7 @@ def _replace_models(suite: Suite, paths: Mapping[str, str], shown: str) -> Suite
 
 
 def _elsewhere(model: ModelSource, path: str | None) -> ModelSource:
-    return model if path is None else replace(model, path=model_path(Path.cwd(), path), revision=None, loader=None)
+    return model if path is None else replace(model, path=model_path(Path.cwd(), path), revision=None, loader=None, fixture=None)
 
 
 def _shown(path: Path) -> str:

@@ -14,7 +14,7 @@ from ..properties.base import Property
 from ..registry import Registry
 from ..summaries import summary
 from ..tasks import TASKS
-from .document import BOUNDS, MODEL_NAME, NAME, VERSION, ClaimEntry, FileTask, LoaderTask, ModelEntry
+from .document import BOUNDS, MODEL_KINDS, MODEL_NAME, NAME, VERSION, ClaimEntry, FileTask, FixtureTask, LoaderTask, ModelEntry
 from .parameters import takes_list
 
 Json = dict[str, Any]
@@ -98,7 +98,7 @@ def _listable(schema: Json) -> Json:
 
 def _model(definitions: Json) -> Json:
     schema = _of(ModelEntry, "model", definitions)
-    return {**schema, "oneOf": [{"required": ["path"]}, {"required": ["loader"]}]}
+    return {**schema, "oneOf": [{"required": [kind]} for kind in MODEL_KINDS]}
 
 
 def _tasks(definitions: Json) -> Iterator[Json]:
@@ -112,8 +112,9 @@ def _tasks(definitions: Json) -> Iterator[Json]:
             "required": ["builtin", *schema.get("required", [])],
         }
     yield _of(FileTask, "task.file", definitions)
+    yield _of(FixtureTask, "task.fixture", definitions)
     loader = _of(LoaderTask, "task.loader", definitions)
-    yield {**loader, "properties": {**loader["properties"], "builtin": False, "file": False}}
+    yield {**loader, "properties": {**loader["properties"], "builtin": False, "file": False, "fixture": False}}
 
 
 def _defaults(definitions: Json) -> Json:

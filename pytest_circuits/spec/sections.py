@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import suggestion
 from ..sources import ModelSource, TaskSource
 from ..tasks import TASKS
-from .document import TASK_KINDS, FileTask, LoaderTask, ModelEntry, name_problem
+from .document import MODEL_KINDS, TASK_KINDS, FileTask, FixtureTask, LoaderTask, ModelEntry, name_problem
 from .problems import Problems
 from .words import faults, show
 from .yaml_reader import Where
@@ -67,9 +67,10 @@ def read_model(problems: Problems, folder: Path, name: str, entry: dict[str, Any
         problems.at_key(("models", name), f"the name {name!r} is not allowed; {told}", about=("models",))
     parsed = validated(problems, ModelEntry, entry, ("models", name))
     written = problems.document.data["models"][name]  # with keys that have no value, which is reported elsewhere
-    if ("path" in written) == ("loader" in written):
-        given = "both" if "path" in written else "neither"
-        problems.at_key(("models", name), f"a model needs exactly one of path and loader, got {given}")
+    given = [kind for kind in MODEL_KINDS if kind in written]
+    if len(given) != 1:
+        got = " and ".join(given) or "none of them"
+        problems.at_key(("models", name), f"a model needs exactly one of path, loader and fixture, got {got}")
         return None
     if parsed is None:
         return None
@@ -89,13 +90,13 @@ def absolute(folder: Path, written: str) -> str:
 
 
 def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]) -> TaskSource | None:
-    """An entry under `tasks`: exactly one of builtin, file and loader, with its parameters."""
+    """An entry under `tasks`: exactly one of builtin, file, loader and fixture, with its parameters."""
     where = ("tasks", name)
     kinds = [kind for kind in TASK_KINDS if kind in problems.document.data["tasks"][name]]
     if len(kinds) != 1:
         given = f", got {' and '.join(kinds)}" if kinds else ""
         near = f"; {suggestion(next(iter(entry)), TASK_KINDS)}" if entry and not kinds else ""
-        problems.at_key(where, f"a task needs exactly one of builtin, file and loader{given}{near}")
+        problems.at_key(where, f"a task needs exactly one of builtin, file, loader and fixture{given}{near}")
         return None
     if kinds[0] not in entry:  # it has no value, which is reported elsewhere
         return None
@@ -105,6 +106,9 @@ def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]
         file = validated(problems, FileTask, entry, where)
         options = file.model_dump(exclude={"file"}, exclude_none=True) if file else {}
         return TaskSource.make(name, "file", absolute(folder, file.file), options) if file else None
+    if kinds == ["fixture"]:
+        fixture = validated(problems, FixtureTask, entry, where)
+        return TaskSource.make(name, "fixture", fixture.fixture) if fixture else None
     loader = validated(problems, LoaderTask, entry, where)
     return TaskSource.make(name, "loader", loader.loader, loader.model_extra) if loader else None
 

@@ -13,6 +13,7 @@ from pytest_circuits.properties.base import CircuitParameters, Kind, Property, S
 class Reuse(CircuitParameters):
     task: TaskName
     p: Share = 0.95
+    note: str = ""
 
 
 class Circuit(BaseModel):

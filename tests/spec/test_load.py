@@ -161,6 +161,12 @@ def test_listed_values_of_every_kind_have_readable_ids(write: Write) -> None:
     ]
 
 
+def test_values_that_look_alike_in_an_id_are_numbered(write: Write) -> None:
+    """Blanks, slashes, colons and brackets all become dashes."""
+    text = GOOD.split("claims:")[0] + "claims:\n  c: {reuse: {task: ioi, note: ['a b', 'a-b', 'a[b', '']}, at_least: 0.2, model: made}\n"
+    assert [case.ids[2] for case in load_suite(write(text)).claims] == ["note=a-b", "note=a-b-2", "note=a-b-3", "note=empty"]
+
+
 @pytest.mark.parametrize(
     ("annotation", "expected"),
     [(int, False), (str, False), (list[int], True), (tuple[str, ...], True), (int | list[int], True), (float | None, False),
@@ -273,12 +279,11 @@ def test_a_spec_without_one_required_key_is_refused_inside_the_file(write: Write
 
 
 WORDS = st.sampled_from(
-    (
-        "version models tasks defaults claims a b reuse jaccard necessity neuron_faithfulness task p size split circuit at_least at_most within "
-        "marks model expect description path loader dtype builtin file n ioi addition eap 10% attribution metric neurons"
-    ).split()
-)
-LEAVES = WORDS | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from([0, 1, 0.5, "pkg:fn", "~x"])
+    ["version", "models", "tasks", "defaults", "claims", "a", "b", "reuse", "jaccard", "necessity", "neuron_faithfulness", "task", "p",
+     "size", "split", "circuit", "at_least", "at_most", "within", "marks", "model", "expect", "description", "path", "loader", "dtype", "builtin",
+     "file", "n", "ioi", "addition", "eap", "10%", "attribution", "metric", "neurons"]
+)  # fmt: skip
+LEAVES = WORDS | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from([0, 1, 0.5, "a:b", "~x"])
 TREES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4), max_leaves=15)
 SECTION = st.dictionaries(WORDS, st.dictionaries(WORDS, TREES, max_size=4) | TREES, max_size=3)
 INSERTS = st.sampled_from(["", "\t", "[", "}", "'", ": ", "\n", "- ", "0", "&a ", "*a", "!x ", "#", "ä"])

@@ -280,8 +280,8 @@ def test_a_spec_without_one_required_key_is_refused_inside_the_file(write: Write
 
 WORDS = st.sampled_from(
     ["version", "models", "tasks", "defaults", "claims", "a", "b", "reuse", "jaccard", "necessity", "neuron_faithfulness", "task", "p",
-     "size", "split", "circuit", "at_least", "at_most", "within", "marks", "model", "expect", "description", "path", "loader", "dtype", "builtin",
-     "file", "n", "ioi", "addition", "eap", "10%", "attribution", "metric", "neurons"]
+     "size", "split", "circuit", "at_least", "at_most", "within", "marks", "model", "expect", "description", "path", "loader", "dtype",
+     "builtin", "file", "n", "ioi", "addition", "eap", "10%", "attribution", "metric", "neurons"]
 )  # fmt: skip
 LEAVES = WORDS | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from([0, 1, 0.5, "a:b", "~x"])
 TREES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4), max_leaves=15)

@@ -1,20 +1,26 @@
 """Claims in Python: what the `circuits` fixture gives.
 
-    def test_shared_core(circuits):
-        subject = circuits.model("models/multitask-llama")
-        addition = circuits.task("addition", digits=2, n=256)
-        found = subject.circuits(addition, attribution="eap", size="10%")
-        circuits.check(found.reuse(p=0.95), at_least=0.4)
+```python
+def test_shared_core(circuits):
+    subject = circuits.model("models/multitask-llama")
+    addition = circuits.task("addition", digits=2, n=256)
+    found = subject.circuits(addition, attribution="eap", size="10%")
+    circuits.check(found.reuse(p=0.95), at_least=0.4)
+```
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import CircuitsError, OptionError, suggestion
+from .given import model_source, task_source
+from .lab.cost import Cost
 from .properties import PROPERTIES
 from .properties.base import Parameters, Property
 from .results import Description
@@ -23,8 +29,14 @@ from .tasks import TASKS
 from .verdict import CERTIFIED, VERDICTS, Bound, Estimate
 
 if TYPE_CHECKING:
-    from .lab.cost import Cost
+    from pydantic import BaseModel
+
     from .session import Session
+    from .tasks.base import PromptPair, Task
+
+    Pairs = Iterable[PromptPair | Mapping[str, Any]]
+
+B = TypeVar("B", bound="BaseModel")
 
 
 @dataclass(frozen=True)
@@ -38,30 +50,31 @@ class Measured:
     outcome: Estimate | CircuitsError
     cost: Cost
     description: Description | None
+    charged: list[bool] = field(default_factory=list, repr=False, compare=False)
 
-    @property
+    @builtins.property
     def estimate(self) -> Estimate:
         """The estimate. Raises `Invalid` (or the error that stopped the measurement) when there is none."""
         if isinstance(self.outcome, CircuitsError):
             raise self.outcome
         return self.outcome
 
-    @property
+    @builtins.property
     def value(self) -> float:
         """The estimated number."""
         return self.estimate.value
 
-    @property
+    @builtins.property
     def interval(self) -> tuple[float, float]:
         """Its interval."""
         return self.estimate.interval
 
-    @property
+    @builtins.property
     def n(self) -> int:
         """The number of examples."""
         return self.estimate.n
 
-    @property
+    @builtins.property
     def details(self) -> Mapping[str, Any]:
         """What a reader needs to believe it."""
         return self.estimate.details
@@ -76,27 +89,43 @@ class Bench:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def model(self, path: Any, *, name: str | None = None, revision: str | None = None, tokenizer: Any = None) -> BenchModel:
-        """A directory (relative to pytest's root directory), a hub id, or a Hugging Face module in memory with its tokenizer."""
-        if isinstance(path, (str, Path)):
-            local = Path(self._session.config.rootpath, str(path))
-            where = str(local) if local.exists() else str(path)
-            return BenchModel(self, ModelSource(name or Path(str(path)).name, where, revision))
-        source = ModelSource(name or type(path).__name__, loader=f"memory:{id(path)}")
-        self._session.lab.models.provide(source, lambda: (path, tokenizer))
-        return BenchModel(self, source)
+    def model(self, model: Any, *, name: str | None = None, revision: str | None = None, tokenizer: Any = None) -> BenchModel:
+        """A directory (relative to pytest's root directory), a hub id, a Hugging Face module in memory with its tokenizer, or a `Subject`.
 
-    def task(self, target: str | Path, *, name: str | None = None, **parameters: Any) -> TaskSource:
-        """A built-in task, a JSONL file (relative to pytest's root directory), or a callable "pkg.mod:function"; parameters are the task's."""
-        text = str(target)
-        if text in TASKS:
-            return TaskSource.make(name or text, "builtin", text, parameters)
+        `name` is for reports. Raises `ModelError` for anything else; a directory that cannot be opened makes the claims about it invalid.
+        """
+        called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(model).__name__)
+        made = BenchModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
+        _ = made.source  # a value that can be no model is refused here
+        return made
+
+    def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
+        """A built-in task, a JSONL file (relative to pytest's root directory), a callable "pkg.mod:function", a `Task`, or prompt pairs.
+
+        `parameters` are the task's, `name` is for reports. Raises `OptionError` for unknown tasks and parameters, `TaskError` for
+        prompt pairs that are none; what is wrong inside a file makes the claims about it invalid.
+        """
+        if not isinstance(task, (str, Path)):
+            if parameters:
+                raise OptionError(f"a task that is given as an object has no parameters; got {', '.join(parameters)}")
+            return task_source(self._session, name or str(getattr(task, "name", "task")), task, "what was given to circuits.task")
+        text = str(task)
         local = Path(self._session.config.rootpath, text)
+        if text in TASKS:
+            return self._parsed(name or text, "builtin", text, parameters)
         if text.endswith(".jsonl") or local.is_file():
-            return TaskSource.make(name or Path(text).stem, "file", str(local), parameters)
+            return self._parsed(name or local.stem, "file", str(local), parameters)
         if ":" in text:
             return TaskSource.make(name or text.partition(":")[2], "loader", text, parameters)
         raise OptionError(f"unknown task {text!r}: no .jsonl file, no reference 'pkg.mod:function', no built-in; {suggestion(text, TASKS)}")
+
+    def _parsed(self, name: str, kind: str, target: str, parameters: Mapping[str, Any]) -> TaskSource:
+        from .tasks.load import task_parameters
+
+        model = task_parameters(kind, target)
+        assert model is not None
+        checked = _validated(model, parameters, f"task {name!r}")
+        return TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
 
     def measure(self, name: str, model: BenchModel, **parameters: Any) -> Measured:
         """Measure a property of a model. `task=` or `tasks=` take what `task(…)` returned; all else are the property's parameters.
@@ -110,9 +139,10 @@ class Bench:
         prop: Property = PROPERTIES.get(name)
         tasks: dict[str, TaskSource] = {}
         given = {key: _named(value, tasks) for key, value in parameters.items()}
-        checked = _validate(prop, given)
-        outcome, cost, description = measure(self._session.lab, name, checked, model.source, tasks)
-        return Measured(name, model.source, tasks, checked, outcome, cost, description)
+        checked: Parameters = _validated(prop.parameters, given, prop.name)
+        source = model.source
+        outcome, cost, description = measure(self._session.lab, name, checked, source, tasks)
+        return Measured(name, source, tasks, checked, outcome, cost, description)
 
     def check(
         self,
@@ -129,33 +159,45 @@ class Bench:
         Give exactly one of at_least, at_most and within. Raises `OptionError` for a bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
-        from .collect import settle
         from .lab.judge import judge
+        from .running import describe, settle
 
+        if not isinstance(measured, Measured):
+            raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
         bound = _bound(measured.property, at_least, at_most, within)
         if expect not in VERDICTS:
             raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, VERDICTS)}")
         item = self._session.item
         assert item is not None
-        parameters = measured.parameters.model_dump(mode="json")
-        for name in ("task", "tasks"):
-            parameters.pop(name, None)
-        facts = {
-            "claim": claim or item.name.partition("[")[0], "description": "", "property": measured.property, "model": measured.model.name,
-            "tasks": list(measured.tasks), "parameters": parameters, "bound": bound.as_dict(), "expect": expect,
-            "file": item.nodeid.split("::")[0], "line": (item.reportinfo()[1] or 0) + 1,
-        }  # fmt: skip
-        record = self._session.record(judge(measured.outcome, bound, measured.cost, measured.description), facts)
-        settle(record, self._session.inconclusive)
+        facts = describe(
+            item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
+            measured.model.name, measured.tasks, bound, expect,
+        )  # fmt: skip
+        record = self._session.record(judge(measured.outcome, bound, self._cost(measured), measured.description), facts)
+        settle(record, self._session)
         return measured
+
+    @staticmethod
+    def _cost(measured: Measured) -> Cost:
+        """What it cost, for the first claim about it; further claims about the same measurement cost nothing."""
+        already, measured.charged[:] = bool(measured.charged), [True]
+        return Cost() if already else measured.cost
 
 
 @dataclass(frozen=True)
 class BenchModel:
-    """A model of the session."""
+    """A model of the session: `value` is the path, hub id, module, (module, tokenizer) or `Subject` that was given."""
 
     bench: Bench
-    source: ModelSource
+    name: str
+    value: Any
+    revision: str | None = None
+
+    @property
+    def source(self) -> ModelSource:
+        """Which model this is now: a module whose weights were changed since is another one."""
+        named = ModelSource(self.name, revision=self.revision)
+        return model_source(self.bench._session, named, self.value, "what was given to circuits.model")
 
     def measure(self, name: str, **parameters: Any) -> Measured:
         """Any registered property of this model."""
@@ -202,31 +244,36 @@ def _named(value: Any, tasks: dict[str, TaskSource]) -> Any:
     return [_named(v, tasks) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def _validate(prop: Property, given: Mapping[str, Any]) -> Parameters:
+def _validated(model: type[B], given: Mapping[str, Any], what: str) -> B:
     from pydantic import ValidationError
 
     try:
-        return prop.parameters.model_validate(dict(given))
+        return model.model_validate(dict(given))
     except ValidationError as problem:
         lines = []
         for error in problem.errors():
             where = ".".join(map(str, error["loc"]))
             if error["type"] == "extra_forbidden":
-                lines.append(f"{prop.name} has no parameter {where!r}; {suggestion(where, prop.parameters.model_fields)}")
+                lines.append(f"{what} has no parameter {where!r}; {suggestion(where, model.model_fields)}")
             else:
-                lines.append(f"{prop.name}{f', {where}' if where else ''}: {error['msg'].removeprefix('Value error, ')}")
+                lines.append(f"{what}{f', {where}' if where else ''}: {error['msg'].removeprefix('Value error, ')}")
         raise OptionError("; ".join(lines)) from None
 
 
 def _bound(name: str, at_least: float | None, at_most: float | None, within: Sequence[float] | None) -> Bound:
     if sum(x is not None for x in (at_least, at_most, within)) != 1:
         raise OptionError("a check needs exactly one bound: at_least, at_most or within")
-    if within is not None and len(within) != 2:
+    if within is not None and (isinstance(within, str) or len(within) != 2):
         raise OptionError(f"within needs two numbers [low, high], got {within!r}")
-    bound = Bound(*within) if within is not None else Bound(at_least, at_most)
+    low, high = within if within is not None else (at_least, at_most)
+    for edge in (low, high):
+        if edge is not None and (isinstance(edge, (bool, str)) or not isfinite(edge)):
+            raise OptionError(f"a bound is a finite number, got {edge!r}")
+    if low is not None and high is not None and not low < high:
+        raise OptionError(f"the lower end of within must be below the upper one, got [{low:g}, {high:g}]")
+    bound = Bound(low, high)
     prop: Property = PROPERTIES.get(name)
     problem = bound.vacuous(prop.lowest, prop.highest)
     if problem:
         raise OptionError(f"the bound says nothing: {problem}")
     return bound
-

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from .errors import CircuitsError
+from .errors import CircuitsError, SpecError
+from .plugin import STATE
+from .running import ClaimFailed, ClaimInvalid, describe_case, run
 from .spec.load import load_suite
-from .spec.suite import ClaimCase
+from .spec.suite import ClaimCase, MarkSpec
 
-
-class ClaimFailed(AssertionError):
-    """A claim's verdict is not the expected one. The text explains it."""
+Place = tuple[tuple[str, ...], ClaimCase]
 
 
 class SpecFile(pytest.Module):
     """A `*.circuits.yaml` file. It is a Module, so that fixtures of every scope and marks work as in a test module."""
+
+    circuits_errors: list[dict[str, Any]]
 
     @classmethod
     def from_parent(cls, parent: Any, **kwargs: Any) -> Any:
         """As for every node; the module object is an empty one, since there is no Python file to import."""
         node = super().from_parent(parent, **kwargs)
         node.obj = ModuleType(node.path.name)
+        node.circuits_errors = []
         return node
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """One collector for each claim. A wrong spec is a collection error: nothing of the session is run."""
-        from .plugin import STATE
-
         state = self.config.stash[STATE]
         try:
             suite = load_suite(self.path)
@@ -39,25 +40,44 @@ class SpecFile(pytest.Module):
                 state.used_overrides |= set(given)
                 suite = load_suite(self.path, models=given)
         except CircuitsError as problem:
-            _annotate(problem)
+            self._refuse(getattr(problem, "errors", ()))
             raise self.CollectError(str(problem)) from None
         cases: dict[str, list[ClaimCase]] = {}
         for case in suite.claims:
             cases.setdefault(case.name, []).append(case)
-        for name, these in cases.items():
-            yield Level.from_parent(self, name=name, cases=[(case.ids, case) for case in these])
+        self._check_marks(cases)
+        return [Level.from_parent(self, name=name, cases=[(case.ids, case) for case in these]) for name, these in cases.items()]
+
+    def _check_marks(self, cases: Mapping[str, list[ClaimCase]]) -> None:
+        """What only pytest can tell of marks: unknown ones under `--strict-markers`, and those that mean nothing in a spec."""
+        found, shown = [], self.config.stash[STATE].shown(self.nodeid)
+        for name, (case, *_) in cases.items():
+            for mark, _, kwargs in case.marks:
+                try:
+                    getattr(pytest.mark, mark)
+                    problem = "xfail takes no 'raises' here; leave it out" if mark == "xfail" and "raises" in kwargs else None
+                except (AttributeError, pytest.fail.Exception) as refusal:
+                    problem = str(refusal)
+                if problem:
+                    found.append(SpecError(shown, case.line, case.column, f"claims.{name}.marks: {problem}"))
+        if found:
+            self._refuse(found)
+            raise self.CollectError("\n".join(map(str, found)))
+
+    def _refuse(self, errors: Iterable[SpecError]) -> None:
+        self.circuits_errors += [{"file": self.nodeid, "line": e.line, "column": e.column, "problem": e.problem} for e in errors]
 
 
 class Level(pytest.Collector):
     """One part of the node id: a claim, a model, or a parameter."""
 
-    def __init__(self, name: str, parent: Any, cases: list[tuple[tuple[str, ...], ClaimCase]], **kwargs: Any) -> None:
+    def __init__(self, name: str, parent: Any, cases: list[Place], **kwargs: Any) -> None:
         super().__init__(name, parent, **kwargs)
         self.cases = cases
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Tests, or the next level."""
-        deeper: dict[str, list[tuple[tuple[str, ...], ClaimCase]]] = {}
+        deeper: dict[str, list[Place]] = {}
         for ids, case in self.cases:
             if len(ids) > 1:
                 deeper.setdefault(ids[0], []).append((ids[1:], case))
@@ -74,12 +94,9 @@ class ClaimItem(pytest.Function):
 
     @classmethod
     def of(cls, parent: pytest.Collector, name: str, case: ClaimCase) -> ClaimItem:
-        """The test of a case, with its marks."""
-        item: ClaimItem = cls.from_parent(parent, name=name, callobj=_call(case))
+        """The test of a case. Marks are put on its function, before pytest looks for fixtures: `usefixtures` is one of them."""
+        item: ClaimItem = cls.from_parent(parent, name=name, callobj=_function(case))
         item.case = case
-        item.add_marker(pytest.mark.circuits)
-        for mark, args, kwargs in case.marks:
-            item.add_marker(getattr(pytest.mark, mark)(*args, **kwargs))
         return item
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
@@ -88,63 +105,35 @@ class ClaimItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """A failed claim explains itself in words; any other exception is shown with its traceback."""
-        if isinstance(excinfo.value, ClaimFailed):
+        if isinstance(excinfo.value, (ClaimFailed, ClaimInvalid)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *args, **kwargs)
 
+    def circuits_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> list[dict[str, Any]]:
+        """The record of a claim that was stopped by an exception nobody expected: it is invalid, and no `expect` makes that right."""
+        text = excinfo.exconly(tryshort=True).strip().split("\n")[0]
+        facts = describe_case(self.case, self.nodeid)
+        return [self.config.stash[STATE].record_failure(self.nodeid, facts, f"internal error: {text}", excinfo.typename)]
 
-def _call(case: ClaimCase) -> Callable[..., None]:
+
+def _function(case: ClaimCase) -> Callable[..., None]:
     def claim(request: pytest.FixtureRequest) -> None:
         __tracebackhide__ = True
-        run(request.node, case)
+        run(request, case)
 
     claim.__doc__ = case.description or None
-    return claim
+    marked: Any = claim
+    for name, args, kwargs in _marks(case):
+        marked = getattr(pytest.mark, name).with_args(*args, **kwargs)(marked)
+    return marked  # type: ignore[no-any-return]
 
 
-def facts_of(case: ClaimCase, file: str) -> dict[str, Any]:
-    """What a record says about the claim itself."""
-    parameters = case.parameters.model_dump(mode="json")
-    for name in ("task", "tasks"):
-        parameters.pop(name, None)
-    return {
-        "claim": case.name, "description": case.description, "property": case.property, "model": case.model.name,
-        "tasks": list(case.tasks), "parameters": parameters, "bound": case.bound.as_dict(), "expect": case.expect,
-        "file": file, "line": case.line,
-    }  # fmt: skip
-
-
-def run(item: pytest.Item, case: ClaimCase) -> None:
-    """Judge a claim; raise `ClaimFailed` when the verdict is not the expected one."""
-    __tracebackhide__ = True
-    from .lab.judge import judge, measure
-    from .plugin import STATE
-
-    state = item.config.stash[STATE]
-    outcome, cost, model = measure(state.lab, case.property, case.parameters, case.model, case.tasks)
-    record = state.record(judge(outcome, case.bound, cost, model), facts_of(case, item.nodeid.split("::")[0]))
-    settle(record, state.inconclusive)
-
-
-def settle(record: dict[str, Any], inconclusive: str) -> None:
-    """Pass, fail or skip by the record's verdict."""
-    __tracebackhide__ = True
-    if record["passed"]:
-        return
-    from .report.explain import explain
-
-    if record["verdict"] == "inconclusive" and inconclusive != "fail":
-        if inconclusive == "skip":
-            pytest.skip(f"inconclusive: {record['reason']}")
-        return
-    raise ClaimFailed(explain(record))
-
-
-def _annotate(problem: CircuitsError) -> None:
-    """On GitHub, mark mistakes of a spec at their lines: collection errors carry no place of their own."""
-    import os
-
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return
-    for error in getattr(problem, "errors", ()):
-        print(f"\n::error file={error.path},line={error.line},col={error.column}::{error.problem}")
+def _marks(case: ClaimCase) -> Iterator[MarkSpec]:
+    """The marks of a case. `xfail` covers a claim that was measured and failed; one that could not be measured is no expected failure."""
+    yield "circuits", (), {}
+    sources = (case.model, *case.tasks.values())
+    fixtures = tuple(dict.fromkeys(f for f in (getattr(s, "fixture", None) for s in sources) if f))
+    if fixtures:
+        yield "usefixtures", fixtures, {}
+    for name, args, kwargs in case.marks:
+        yield name, args, {"raises": ClaimFailed, **kwargs} if name == "xfail" else kwargs

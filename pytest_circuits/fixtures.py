@@ -21,8 +21,9 @@ def circuits(pytestconfig: pytest.Config) -> Bench:
 
 @pytest.fixture(scope="session")
 def circuits_model() -> Any:
-    """The model under test, for test suites that run on whichever checkpoint is at hand. Override it: return a path, a hub id or a module."""
-    raise pytest.UsageError(
-        "the fixture circuits_model has to be overridden: define it in conftest.py, scope='session', "
-        "and return a model directory, a hub id or a Hugging Face model"
+    """The model under test, for suites that run on whichever checkpoint is at hand. Override it: return a path, a hub id or a module."""
+    pytest.fail(
+        "the fixture circuits_model has to be overridden: define it in conftest.py with scope='session', "
+        "and return a model directory, a hub id or a Hugging Face model",
+        pytrace=False,
     )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from .collect import ClaimItem
+    from .lab.plan import Planner
 
 
 def show(session: pytest.Session) -> None:
@@ -10,19 +17,35 @@ def show(session: pytest.Session) -> None:
     from .collect import ClaimItem
     from .lab.plan import Planner
     from .plugin import STATE
-    from .properties import PROPERTIES
-    from .properties.base import Claim
 
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     planner = Planner(session.config.stash[STATE].lab)
-    items = [item for item in session.items if isinstance(item, ClaimItem)]
-    lines = []
-    for item in items:
-        case = item.case
-        forecast = planner.add(PROPERTIES.get(case.property).judge(Claim(case.parameters, case.model, case.tasks)))
-        lines += [item.nodeid, f"    {forecast}", *(f"    note: {note}" for note in forecast.notes)]
-    lines += ["", f"{len(items)} claims; {planner.total}", "Forwards and backwards are an estimate of batched model calls."]
+    claims = [item for item in session.items if isinstance(item, ClaimItem)]
+    lines = [line for item in claims for line in _forecast(planner, item)]
+    others = len(session.items) - len(claims)
+    lines += ["", f"{len(claims)} claims; {planner.total}", "Forwards and backwards are an estimate of batched model calls."]
+    lines += [f"Not in this plan: {others} other tests, which may measure too."] if others else []
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter.section("plan")
         for line in lines:
             reporter.write_line(line)
+
+
+def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
+    from .properties import PROPERTIES
+    from .properties.base import Claim
+
+    yield item.nodeid
+    case = item.case
+    unknown = [f"model {case.model.name!r}"] if case.model.fixture else []
+    unknown += [f"task {name!r}" for name, task in case.tasks.items() if task.kind == "fixture"]
+    if unknown:
+        yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
+        return
+    try:
+        forecast = planner.add(PROPERTIES.get(case.property).judge(Claim(case.parameters, case.model, case.tasks)))
+    except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
+        yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
+        return
+    yield f"    {forecast}"
+    yield from (f"    note: {note}" for note in forecast.notes)

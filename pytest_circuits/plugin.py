@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ def setting(config: pytest.Config, name: str) -> Any:
     return given if given is not None else (config.getini(f"circuits_{name}") or None)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check option values that need no model, and register the marker."""
     from .session import Session
@@ -60,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "circuits: a claim about a model's circuits (set on every claim of a spec file)")
     config.stash[STATE] = Session(config, setting)
     config.pluginmanager.register(config.stash[STATE], "circuits-session")
+    if config.getoption("circuits_plan") and hasattr(config.option, "tx"):
+        config.option.dist, config.option.tx = "no", []  # a plan is made in one process: xdist would run the tests
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -78,6 +82,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Attach the mistakes of a spec to its report, so that they reach the controller from any worker."""
+    report = yield
+    errors = getattr(collector, "circuits_errors", None)
+    if errors:
+        report.circuits_errors = errors  # type: ignore[attr-defined]
+    return report
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist: workers share the controller's folder for measurements that are not kept."""
@@ -86,7 +100,8 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """`--circuits-plan` takes the place of running tests."""
-    if not session.config.getoption("circuits_plan") or session.testsfailed or hasattr(session.config, "workerinput"):
+    stopped = session.testsfailed and not session.config.getoption("continue_on_collection_errors")
+    if not session.config.getoption("circuits_plan") or stopped:
         return None
     from .planning import show
 
@@ -96,55 +111,68 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Remember which test claims belong to."""
-    item.config.stash[STATE].item = item
+    """Remember which test claims belong to; a rerun of a test starts with none."""
+    state = item.config.stash[STATE]
+    state.item = item
+    state.take(item.nodeid)
+    item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("circuits_")]
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the records of the test's claims to its report, so that they reach the controller from any worker."""
     report = yield
-    if report.when == "call":
-        records = item.config.stash[STATE].take(item.nodeid)
-        if records:
-            report.circuits = records
-            for record in records:
-                report.user_properties += [(f"circuits_{k}", record[k]) for k in ("verdict", "estimate", "interval") if record[k] is not None]
+    state = item.config.stash[STATE]
+    records = state.take(item.nodeid)
+    if call.excinfo is not None and (report.failed or hasattr(report, "wasxfail")):
+        explain_failure = getattr(item, "circuits_failure", None)
+        if explain_failure is not None and not records and call.when != "teardown":
+            records = explain_failure(call.excinfo)
+    if records:
+        report.circuits = records  # type: ignore[attr-defined]
+        told = [(f"circuits_{k}", r[k]) for r in records for k in ("verdict", "estimate", "interval") if r[k] is not None]
+        report.user_properties += told
+        item.user_properties += told  # JUnit takes them from the report of the teardown
     return report
 
 
-def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
+def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> tuple[str, str, str] | None:
     """Verdicts have words of their own; a claim that is not certified as it should be is a failure."""
     records = getattr(report, "circuits", None)
-    if not records or report.skipped or hasattr(report, "wasxfail"):
+    if not records or report.when != "call" or hasattr(report, "wasxfail"):
         return None
-    kinds = {r["verdict"] for r in records}
-    kind = next(k for k in ("invalid", "refuted", "inconclusive", "certified") if k in kinds)
+    from .report.words import failed, passed
+
     if report.passed:
-        return "passed", ".", kind.upper() + ("" if kind == "certified" else " (as expected)" if all(r["passed"] for r in records) else "")
-    letter = {"invalid": "!", "refuted": "F", "inconclusive": "?", "certified": "F"}[kind]
-    return "failed", letter, kind.upper()
+        return "passed", ".", passed(records)
+    found = failed(records, config.stash[STATE].inconclusive) if report.failed else None
+    return None if found is None else ("failed", *found)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The verdict table."""
-    content = config.stash[STATE].document()
+    """The verdict table, and annotations when run on GitHub."""
+    state = config.stash[STATE]
+    content = state.document()
     if content["claims"]:
         from .report.terminal import table
 
         terminalreporter.section("circuits")
         for line in table(content):
             terminalreporter.write_line(line)
-        where = config.getoption("circuits_json")
-        if where:
-            terminalreporter.write_line(f"report: {where}")
+    if state.unwritten:
+        terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
+    elif state.report is not None:
+        terminalreporter.write_line(f"report: {config.getoption('circuits_json')}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from .report.github import commands
+
+        others = config.pluginmanager.hasplugin("pytest_github_actions_annotate_failures")  # it annotates failed tests, not specs
+        for line in commands(content, config.rootpath, claims=not others):
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the JSON report; the controller alone does so."""
-    state, where = session.config.stash[STATE], session.config.getoption("circuits_json")
-    if where and not hasattr(session.config, "workerinput"):
-        from .report.document import write
-
-        write(Path(session.config.invocation_params.dir, where), state.document())
+    if not session.config.stash[STATE].write() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR

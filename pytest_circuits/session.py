@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .lab.store import Store
 
 Setting = Callable[[pytest.Config, str], Any]
+Record = dict[str, Any]
 
 
 class Session:
@@ -29,11 +31,20 @@ class Session:
         if self.inconclusive not in ("fail", "skip", "pass"):
             raise pytest.UsageError(f"circuits_inconclusive must be fail, skip or pass, got {self.inconclusive!r}")
         self.batch_size = _whole(setting(config, "batch_size"))
+        self.report = _report_path(config)
+        self.unwritten: str | None = None
         self._started = time.perf_counter()
-        self._pending: dict[str, list[dict[str, Any]]] = {}
-        self._records: dict[str, list[dict[str, Any]]] = {}
+        self._pending: dict[str, list[Record]] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._errors: list[Record] = []
+        self._document: Record | None = None
         self._lab: Lab | None = None
         self._scratch: Store | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process runs tests for another one (xdist)."""
+        return hasattr(self.config, "workerinput")
 
     @property
     def lab(self) -> Lab:
@@ -57,7 +68,10 @@ class Session:
         scratch = self.scratch()
         if scratch is not None:
             return Store(scratch)
-        return Store(Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache"))
+        given = self.config.getoption("circuits_cache_dir")
+        if given is not None:  # as every path on the command line, from the working directory
+            return Store(Path(self.config.invocation_params.dir, given).expanduser())
+        return Store(Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache").expanduser())
 
     def scratch(self) -> str | None:
         """The folder of measurements that are not kept, the same for all workers; None when they are kept."""
@@ -78,39 +92,108 @@ class Session:
             self._scratch.discard()
             self._scratch = None
 
-    def record(self, judgement: Judgement, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def shown(self, nodeid: str) -> str:
+        """A node id as it has to be typed in the working directory."""
+        file, colons, rest = nodeid.partition("::")
+        return os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir) + colons + rest
+
+    def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
         """Keep the record of a claim of the running test."""
         from .report.record import claim_record
 
         assert self.item is not None
-        made = claim_record(self.item.nodeid, judgement, facts)
+        made = claim_record(self.item.nodeid, judgement, facts, passed=passed)
         self._pending.setdefault(self.item.nodeid, []).append(made)
         return made
 
-    def take(self, nodeid: str) -> list[dict[str, Any]]:
+    def record_failure(self, nodeid: str, facts: Mapping[str, Any], reason: str, error: str) -> Record:
+        """The record of a claim that an unforeseen exception stopped."""
+        from .lab.cost import Cost
+        from .lab.judge import Judgement
+        from .report.record import claim_record
+        from .verdict import INVALID, Verdict
+
+        return claim_record(nodeid, Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error}), facts, passed=False)
+
+    def take(self, nodeid: str) -> list[Record]:
         """The records that a test made, once."""
         return self._pending.pop(nodeid, [])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect records; a rerun of a test replaces what it said before."""
-        records = getattr(report, "circuits", None)
-        if records:
-            self._records[report.nodeid] = records
+        if report.when == "setup":
+            self._records.pop(report.nodeid, None)
+        for record in getattr(report, "circuits", ()):
+            self._records.setdefault(report.nodeid, []).append(record | {"outcome": _outcome(report)})
 
-    def document(self) -> dict[str, Any]:
-        """The JSON document of all claims so far, in the order of the files."""
-        from .report.document import document
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Collect mistakes of spec files; several workers report the same ones."""
+        if not self.is_worker and getattr(report, "circuits_usage", None):
+            raise pytest.UsageError(report.circuits_usage)
+        self._errors += [error for error in getattr(report, "circuits_errors", ()) if error not in self._errors]
 
-        records = sorted(
-            (r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["nodeid"], r["claim"])
-        )
-        return document(records, time.perf_counter() - self._started)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Nothing is measured where a spec is wrong, or a model on the command line is one that no spec has."""
+        wrong = self._errors and not self.config.getoption("continue_on_collection_errors")
+        unused = sorted(set(self.overrides) - self.used_overrides) if not session.testsfailed else []
+        told = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name" if unused else ""
+        if unused and not self.is_worker:
+            raise pytest.UsageError(told)
+        if self.is_worker and (wrong or unused):
+            items.clear()
+        if unused:
+            report = pytest.CollectReport("--circuits-model", "failed", told, [])
+            report.circuits_usage = told  # type: ignore[attr-defined]
+            self.config.hook.pytest_collectreport(report=report)
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """A model given on the command line that no spec has is a mistake, not a no-op."""
-        unused = sorted(set(self.overrides) - self.used_overrides)
-        if unused and not session.testsfailed:
-            raise pytest.UsageError(f"--circuits-model {unused[0]}=…: no collected spec has a model of that name")
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Xdist by itself would run the tests of the other files and end with exit code 1."""
+        if self._errors and not self.config.getoption("continue_on_collection_errors"):
+            files = len({error["file"] for error in self._errors})
+            raise pytest.Session.Interrupted(f"{files} error{'s' * (files != 1)} during collection")
+
+    def document(self) -> Record:
+        """The JSON document of all claims, in the order of the files. Made once, so that all reports say the same."""
+        if self._document is None:
+            from .report.document import document
+
+            records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["nodeid"]))
+            self._document = document(records, time.perf_counter() - self._started, self._errors)
+        return self._document
+
+    def write(self) -> bool:
+        """Write the JSON document where the options say. False, with `unwritten` saying why, when that is not possible."""
+        if self.report is None or self.is_worker:
+            return True
+        from .report.document import write
+
+        try:
+            write(self.report, self.document())
+        except OSError as problem:
+            self.unwritten = f"the report cannot be written: {problem}"
+        return self.unwritten is None
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    """As pytest's summary line counts it."""
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.skipped else "xpassed"
+    return report.outcome
+
+
+def _report_path(config: pytest.Config) -> Path | None:
+    """Where the JSON document goes: checked before anything is measured. No report of a run without tests."""
+    given = config.getoption("circuits_json")
+    if given is None:
+        return None
+    path = Path(config.invocation_params.dir, given).expanduser()
+    above = next(folder for folder in path.parents if folder.exists())
+    if path.is_dir() or not above.is_dir():
+        what = "is a folder; give the name of a file" if path.is_dir() else f"cannot be written: {above} is a file"
+        raise pytest.UsageError(f"--circuits-json: {path} {what}")
+    return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
 
 
 def _overrides(given: list[str]) -> dict[str, str]:
@@ -135,5 +218,3 @@ def _whole(text: Any) -> int | None:
     if number < 1:
         raise pytest.UsageError(f"circuits-batch-size must be a whole number of at least 1, got {text!r}")
     return number
-
-

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model as a spec names it: a directory or hub id (`path`), or a callable (`loader`, "pkg.mod:fn")."""
+    """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`."""
 
     name: str
     path: str | None = None
@@ -18,16 +18,18 @@ class ModelSource:
     dtype: str | None = None
     device: str | None = None
     loader: str | None = None
+    fixture: str | None = None
 
     def describe(self) -> str:
         """For messages: the name with where it comes from."""
-        where = self.path or self.loader
+        where = self.path or self.loader or f"fixture {self.fixture}"
         return f"{self.name!r} ({where}{'@' + self.revision if self.revision else ''})"
 
 
 @dataclass(frozen=True)
 class TaskSource:
-    """A task as a spec names it. `kind` is builtin, file or loader; `target` the built-in's name, the path or the reference.
+    """A task as a spec names it. `kind` is builtin, file, loader or fixture; `target` the built-in's name, the path, the reference or the
+    fixture's name.
 
     `parameters` is canonical JSON, so that equal tasks are equal objects.
     """

@@ -11,53 +11,60 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = 1
+UNKNOWN = {"fingerprint": None, "architecture": None, "parameters": None}  # of a model that could not be opened
 
 
 def plain(value: Any) -> Any:
     """Values that JSON can hold: numpy scalars and arrays become numbers and lists, numbers that are not finite become null."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {plain(str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, bool):
         return value
-    return str(value)
+    if isinstance(value, (int, float)):
+        return int(value) if isinstance(value, int) else float(value)  # no subclasses: not every channel can carry them
+    return (str.__str__(value) if isinstance(value, str) else str(value)).encode("utf-8", "replace").decode()
 
 
-def document(records: Iterable[Mapping[str, Any]], seconds: float, alpha: float = 0.05) -> dict[str, Any]:
-    """The whole report: suite, models and claims. `records` are claim records, each with its `model_info`."""
+def document(
+    records: Iterable[Mapping[str, Any]], seconds: float, errors: Iterable[Mapping[str, Any]] = (), alpha: float = 0.05
+) -> dict[str, Any]:
+    """The whole report: suite, models and claims.
+
+    `records` are claim records, each with its `model_info`; `errors` mistakes in spec files, because of which claims may be missing.
+    """
     claims: list[dict[str, Any]] = []
-    models: dict[str, Any] = {}
+    models: dict[str, dict[str, Any] | None] = {}
     cost = {"forwards": 0, "backwards": 0, "cached": 0}
     for record in records:
         claim = dict(record)
         info = claim.pop("model_info")
         claim["model"] = _name(models, claim["model"], info)
-        models[claim["model"]] = info
+        models[claim["model"]] = models.get(claim["model"]) or info
         for key in ("forwards", "backwards"):
             cost[key] += claim["cost"][key]
         cost["cached"] += claim["cost"]["hits"]
         claims.append(claim)
     return {
         "schema": SCHEMA,
-        "suite": {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims)},
-        "models": models,
+        "suite": {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims), "errors": list(errors)},
+        "models": {name: UNKNOWN if info is None else info for name, info in models.items()},
         "claims": claims,
     }
 
 
 def _name(models: Mapping[str, Any], name: str, info: Any) -> str:
-    """The model's name; made longer where two spec files use one name for two models."""
-    if models.get(name, info) == info:
-        return name
-    number = 2
-    while models.get(f"{name}-{number}", info) != info:
+    """The model's name; made longer where two spec files use one name for two models. What could not be opened keeps its name."""
+    made, number = name, 1
+    while info is not None and (models.get(made) or info) != info:
         number += 1
-    return f"{name}-{number}"
+        made = f"{name}-{number}"
+    return made
 
 
 def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -5,93 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST = 12  # unit names shown of a set
+from .telling import telling
 
 
-def explain(record: Mapping[str, Any]) -> str:
-    """Several lines: the claim and its place, estimate and interval, what was compared with what, how to rerun it."""
-    wanted = "" if record["expect"] == "certified" else f" (expected: {record['expect']})"
-    lines = [
-        f"{record['file']}:{record['line']}: claim {record['claim']!r} is {record['verdict']}{wanted}",
-        f"  {record['property']}({', '.join(record['tasks'])}) of model {record['model']!r} should be {bound_text(record['bound'])}",
-        f"  {record['reason']}",
-    ]
+def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
+    """Several lines: verdict, estimate, interval and bound; the claim and its place; what was compared with what; how to rerun it.
+
+    The first line says as much as it can, since pytest's short summary shows only that one. `shown` is the node id as seen
+    from the working directory, where that differs from the record's.
+    """
+    nodeid = shown or record["nodeid"]
+    lines = [headline(record), f"  {nodeid.partition('::')[0]}:{record['line']} claim {record['claim']!r}, model {record['model']!r}"]
+    if record["description"]:
+        lines.append(f"  {record['description']}")
+    if record["estimate"] is not None:
+        lines.append(f"  {record['reason']} (n = {record['n']} examples)")
+    elif "\n" in record["reason"]:
+        lines += [f"  {line}" for line in record["reason"].split("\n")]
     lines += [f"  {line}" for line in telling(record)]
-    lines.append(f"  rerun: pytest '{record['nodeid']}'")
+    lines.append(f"  rerun: pytest '{nodeid}'")
     return "\n".join(lines)
+
+
+def headline(record: Mapping[str, Any]) -> str:
+    """One line: `refuted: reuse(ioi) = 0.443 [0.381, 0.506], should be at least 0.9`; of an invalid claim, why it is."""
+    what = f"{record['property']}({', '.join(record['tasks'])})"
+    told = f"{record['verdict']}: {what}"
+    unexpected = record["expect"] != "certified" and not record["passed"]
+    wanted = f"; the claim expects {record['expect']}" if unexpected else ""
+    if record["estimate"] is None:
+        return f"{told}: {record['reason'].partition(chr(10))[0]}{wanted}"
+    low, high = record["interval"]
+    link = "is" if record["verdict"] == "certified" else "should be"
+    return f"{told} = {record['estimate']:.3f} [{low:.3f}, {high:.3f}], {link} {bound_text(record['bound'])}{wanted}"
 
 
 def bound_text(bound: Mapping[str, Any]) -> str:
     """A bound in words."""
     (key, value), = bound.items()
     return f"within [{value[0]:g}, {value[1]:g}]" if key == "within" else f"{key.replace('_', ' ')} {value:g}"
-
-
-def names(units: list[str]) -> str:
-    """A set of units, shortened."""
-    more = f" and {len(units) - LONGEST} more" if len(units) > LONGEST else ""
-    return f"{{{', '.join(units[:LONGEST])}{more}}}"
-
-
-def telling(record: Mapping[str, Any]) -> list[str]:
-    """The most telling details of a claim, by property; nothing where the property has none that are known here."""
-    details = record["details"]
-    if record["estimate"] is None or not details:
-        return []
-    make = _TELLING.get(record["property"])
-    return make(details) if make else []
-
-
-def _set(details: Mapping[str, Any]) -> str:
-    return f"{names(details['units'])} ({details['heads']} heads, {details['mlps']} MLPs)"
-
-
-def _reuse(d: Mapping[str, Any]) -> list[str]:
-    found = f"shared set of {d['discovery']} discovery examples: {_set(d['shared_set'])}; circuits have {d['circuit_size']} of {d['universe']} components"
-    if d["empty_shared_set"]:
-        top = ", ".join(f"{u} {share:.0%}" for u, share in list(d["most_frequent"].items())[:5])
-        found = f"the shared set is empty; most frequent: {top}"
-    return [found, f"accuracy of the intact model: {d['accuracy']:.3f}"]
-
-
-def _necessity(d: Mapping[str, Any]) -> list[str]:
-    return [
-        f"removed: shared set of {d['circuit_of']} {_set(d['shared_set'])}",
-        f"accuracy: intact {d['accuracy']:.3f}, without the shared set {d['accuracy_without_shared_set']:.3f}, "
-        f"without a control ({d['control']['rule']}, {d['control']['draws']} draws) {d['accuracy_without_control']:.3f}",
-        f"rank of the shared set among the controls: p = {d['rank_p']:.3f}",
-    ]
-
-
-def _jaccard(d: Mapping[str, Any]) -> list[str]:
-    sets = [f"{task}: {_set(s)}" for task, s in d["shared_sets"].items()]
-    ceiling = ", ".join(f"{task} {'none' if c is None else format(c, '.2f')}" for task, c in d["noise_ceiling"].items())
-    by_type = d["chance"]["by_type"]
-    chance = f"chance level (same numbers of heads and MLPs): {by_type['mean']:.2f} [{by_type['low']:.2f}, {by_type['high']:.2f}]"
-    return [*sets, f"{chance}; noise ceiling (split halves): {ceiling}"]
-
-
-def _agreement(d: Mapping[str, Any]) -> list[str]:
-    gap = d["rank_gap"]
-    return [
-        f"G: {d['gradient']} on {d['discovery']} examples; C: {d['effect']} under {d['ablation']} ablation on {d['evaluation']}; {d['components']} components",
-        f"ρ = {d['spearman']:.2f}, τ-b = {d['kendall_tau_b']:.2f}; rankings that have nothing to do with each other: 0 ± {d['null_standard_deviation']:.2f}",
-        f"hidden heroes {names(gap['heroes'])}, gradient bloats {names(gap['bloats'])} by {gap['rule']}; {gap['expected_by_chance']:.1f} expected by chance",
-    ]
-
-
-def _faithfulness(d: Mapping[str, Any]) -> list[str]:
-    m = d["mean_metric"]
-    return [
-        f"{d['neurons']} of {d['universe']} neurons ({d['attribution']}, {d['site']}, {d['ablation']} ablation); completeness {d['completeness']:.2f}",
-        f"mean metric: intact {m['intact']:.3g}, circuit kept {m['kept']:.3g}, circuit removed {m['removed']:.3g}, all neurons ablated {m['nothing']:.3g}",
-    ]
-
-
-_TELLING = {
-    "reuse": _reuse,
-    "necessity": _necessity,
-    "jaccard": _jaccard,
-    "gradient_ablation_agreement": _agreement,
-    "neuron_faithfulness": _faithfulness,
-}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from .document import plain
@@ -11,12 +12,15 @@ if TYPE_CHECKING:
     from ..lab.judge import Judgement
 
 
-def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any]) -> dict[str, Any]:
+def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> dict[str, Any]:
     """Plain values only: records travel between processes.
 
-    `facts`: claim, property, model, tasks, parameters, bound, expect, file, line. `passed` says whether the verdict is the expected one.
+    `facts`: claim, property, model, tasks, parameters, bound, expect, file, line. `passed` says whether the verdict is the expected
+    one, unless it is given. Estimate and interval are null together: half of a measurement is none.
     """
     estimate, cost, model = judgement.estimate, judgement.cost, judgement.model
+    if estimate is not None and not all(map(isfinite, (estimate.value, *estimate.interval))):
+        estimate = None
     made: dict[str, Any] = plain(
         {
             "nodeid": nodeid,
@@ -27,7 +31,7 @@ def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any]) ->
             "confidence": facts["parameters"].get("confidence"),
             "n": 0 if estimate is None else estimate.n,
             "verdict": judgement.verdict.kind,
-            "passed": judgement.verdict.kind == facts["expect"],
+            "passed": judgement.verdict.kind == facts["expect"] if passed is None else passed,
             "reason": judgement.verdict.reason,
             "details": judgement.details,
             "cost": cost.as_dict(),

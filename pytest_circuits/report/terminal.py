@@ -18,7 +18,8 @@ def number(value: float | None) -> str:
 def row(claim: Mapping[str, Any]) -> list[str]:
     """One line of the table."""
     interval = claim["interval"]
-    verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else " (as expected)" if claim["passed"] else f" (expected {claim['expect']})")
+    expected = " (as expected)" if claim["passed"] else f" (expected {claim['expect']})"
+    verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else expected)
     return [
         claim["claim"], claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
         "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"), bound_text(claim["bound"]), verdict,
@@ -33,8 +34,5 @@ def table(content: Mapping[str, Any]) -> list[str]:
     lines.insert(1, "  ".join("─" * w for w in widths))
     suite, cost = content["suite"], content["suite"]["cost"]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
-    lines.append("")
-    lines.append(
-        f"{counts}; {cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} measurements from the cache; {suite['seconds']:.1f} s"
-    )
-    return lines
+    measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} measurements from the cache"
+    return [*lines, "", f"{counts}; {measured}; {suite['seconds']:.1f} s"]

@@ -74,20 +74,27 @@ def loader_task(reference: str, options: Mapping[str, Any]) -> Task:
     Whatever it raises becomes a `TaskError` that names the reference.
     """
     try:
-        made = load_object(reference)(**options)
-        if isinstance(made, Task):
-            return made
-        if not isinstance(made, Iterable) or isinstance(made, (str, bytes, Mapping)):
-            raise TaskError(f"{reference} returned {type(made).__name__}; it must return a Task, or an iterable of PromptPair or dict")
-        pairs = tuple(_pair(one, f"{reference}[{i}]") for i, one in enumerate(made))
+        return task_from(load_object(reference)(**options), reference, {"loader": reference, **options})
     except CircuitsError as problem:
         raise TaskError(str(problem)) from problem
     except Exception as problem:
         raise TaskError(f"the task loader {reference} raised {type(problem).__name__}: {problem}") from problem
+
+
+def task_from(made: Any, what: str, provenance: Mapping[str, Any] | None = None) -> Task:
+    """The task that `what` (for messages) returned: a `Task` as it is, or prompt pairs or mappings with the fields of a JSONL line.
+
+    Raises `TaskError` for anything else, for no pairs, and for degenerate ones.
+    """
+    if isinstance(made, Task):
+        return made
+    if not isinstance(made, Iterable) or isinstance(made, (str, bytes, Mapping)):
+        raise TaskError(f"{what} returned {type(made).__name__}; it must return a Task, or an iterable of PromptPair or dict")
+    pairs = tuple(_pair(one, f"{what}[{i}]") for i, one in enumerate(made))
     if not pairs:
-        raise TaskError(f"{reference} returned no prompt pairs")
-    refuse_degenerate(pairs, reference)
-    return Task(reference, pairs, provenance={"loader": reference, **options})
+        raise TaskError(f"{what} returned no prompt pairs")
+    refuse_degenerate(pairs, what)
+    return Task(what, pairs, provenance=dict(provenance or {}))
 
 
 def _pair(one: Any, where: str) -> PromptPair:

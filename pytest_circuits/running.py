@@ -1,0 +1,93 @@
+"""A claim run as a test: measured, judged, recorded, and passed, failed or skipped by its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .errors import CircuitsError
+from .sources import ModelSource, TaskSource
+from .spec.suite import ClaimCase
+from .verdict import CERTIFIED, INCONCLUSIVE, INVALID, Bound
+
+if TYPE_CHECKING:
+    from .properties.base import Parameters
+    from .session import Record, Session
+
+
+class ClaimFailed(AssertionError):  # noqa: N818
+    """A claim was judged, and the verdict is not the expected one. The text explains it."""
+
+
+class ClaimInvalid(AssertionError):  # noqa: N818
+    """A claim could not be judged: not a failure that anybody can have expected, so `xfail` does not cover it. The text says why."""
+
+
+def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
+    """Judge a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
+    __tracebackhide__ = True
+    from .lab.cost import Cost
+    from .lab.judge import judge, measure
+    from .plugin import STATE
+
+    state = request.config.stash[STATE]
+    try:
+        model, tasks = _handed_over(request, case, state)
+    except CircuitsError as problem:
+        judgement = judge(problem, case.bound, Cost(), None)
+    else:
+        outcome, cost, description = measure(state.lab, case.property, case.parameters, model, tasks)
+        judgement = judge(outcome, case.bound, cost, description)
+    settle(state.record(judgement, describe_case(case, request.node.nodeid)), state)
+
+
+def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session) -> tuple[ModelSource, dict[str, TaskSource]]:
+    """The sources of a case, with what user fixtures return in place of their names."""
+    model, tasks = case.model, dict(case.tasks)
+    if model.fixture is not None or any(task.kind == "fixture" for task in tasks.values()):
+        from .given import model_source, task_source
+
+        if model.fixture is not None:
+            model = model_source(state, model, request.getfixturevalue(model.fixture), f"the fixture {model.fixture!r}")
+        for name, task in tasks.items():
+            if task.kind == "fixture":
+                tasks[name] = task_source(state, name, request.getfixturevalue(task.target), f"the fixture {task.target!r}")
+    return model, tasks
+
+
+def describe_case(case: ClaimCase, nodeid: str) -> dict[str, Any]:
+    """What a record says about a claim of a spec file."""
+    return describe(
+        nodeid, case.line, case.name, case.property, case.parameters, case.model.name, case.tasks, case.bound, case.expect, case.description
+    )
+
+
+def describe(
+    nodeid: str, line: int, claim: str, name: str, parameters: Parameters, model: str, tasks: Mapping[str, TaskSource],
+    bound: Bound, expect: str, description: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """What a record says about a claim; `name` is the property's. Tasks have an entry of their own beside the parameters."""
+    values = parameters.model_dump(mode="json")
+    for key in ("task", "tasks"):
+        values.pop(key, None)
+    return {
+        "claim": claim, "description": description, "property": name, "model": model, "tasks": list(tasks), "parameters": values,
+        "bound": bound.as_dict(), "expect": expect, "file": nodeid.split("::")[0], "line": line,
+    }  # fmt: skip
+
+
+def settle(record: Record, state: Session) -> None:
+    """Pass, fail or skip by the record's verdict. A negative control passes when refuted and never because an option is lenient."""
+    __tracebackhide__ = True
+    if record["passed"]:
+        return
+    from .report.explain import explain
+
+    if record["verdict"] == INCONCLUSIVE and state.inconclusive == "skip":
+        pytest.skip(f"inconclusive: {record['reason']}")
+    if record["verdict"] == INCONCLUSIVE and state.inconclusive == "pass" and record["expect"] == CERTIFIED:
+        return
+    failure = ClaimInvalid if record["verdict"] == INVALID else ClaimFailed
+    raise failure(explain(record, state.shown(record["nodeid"])))

@@ -6,6 +6,7 @@ Python numbers are therefore read as the decimal that was written.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -31,6 +32,7 @@ def needed(p: float | Fraction, n: int) -> int:
     return ceil(share(p) * n)
 
 
+_PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d{1,12})?)\s*%\s*", re.ASCII)  # no exponents: 1e99999999% is a number, but not one to compute
 ROUNDINGS = {"floor": floor, "ceil": ceil, "nearest": lambda x: floor(x + Fraction(1, 2))}
 
 
@@ -46,11 +48,8 @@ class Size:
         """`"10%"`, a count ≥ 1, or a `Size`. Raises `OptionError` for anything else, including 0 and 0%."""
         if isinstance(text, Size):
             return text
-        if isinstance(text, str) and text.strip().endswith("%"):
-            try:
-                value = Fraction(text.strip()[:-1].strip()) / 100
-            except (ValueError, ZeroDivisionError):
-                value = Fraction(0)
+        if isinstance(text, str) and (match := _PERCENTAGE.fullmatch(text)):
+            value = Fraction(match[1]) / 100
             if 0 < value <= 1:
                 return cls(value, None)
         elif isinstance(text, int) and not isinstance(text, bool) and text >= 1:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from ..engine.batches import batches
-from ..engine.gradients import wide
+from ..engine.precision import wide
 from ..errors import OptionError
 from .base import Kind, Replace, Setting
 

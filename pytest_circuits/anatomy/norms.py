@@ -12,41 +12,48 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ..engine.precision import wide
 from ..errors import ModelError
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm module with its formula; `weight` [d_model] is the effective one, in float32 or wider."""
+    """A norm module with its formula. Weights are read when they are needed: they may have changed since the module was seen."""
 
     module: nn.Module
     centred: bool
     eps: float
-    weight: Tensor
-    bias: Tensor | None
+    offset: float
+
+    @property
+    def weight(self) -> Tensor:
+        """The effective weight, in float32 or wider; [d_model]."""
+        weight: Tensor = self.module.weight  # type: ignore[assignment]
+        return wide(weight.detach()) + self.offset
 
     def parts(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(centred input, r), computed in float32 or wider."""
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = wide(x)
         if self.centred:
-            wide = wide - wide.mean(-1, keepdim=True)
-        return wide, torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+            x = x - x.mean(-1, keepdim=True)
+        return x, torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
 
     def value(self, x: Tensor) -> Tensor:
         """The module's output by the formula."""
-        wide, r = self.parts(x)
-        y = wide * r * self.weight
-        return y if self.bias is None else y + self.bias
+        centred, r = self.parts(x)
+        y = centred * r * self.weight
+        bias: Tensor | None = getattr(self.module, "bias", None)
+        return y if bias is None else y + wide(bias.detach())
 
     def frozen_scale(self, x: Tensor) -> Tensor:
         """Same value, with r a constant: linear in x up to the bias (the RelP rule for norms)."""
-        wide, r = self.parts(x)
-        return wide * (r.detach() * self.weight)
+        centred, r = self.parts(x)
+        return centred * (r.detach() * self.weight)
 
     def adjoint(self, x: Tensor, gradients: Tensor) -> Tensor:
         """Jᵀ g at x [..., d]: gradients with respect to the output [batch, readers, T, d] → with respect to the input."""
-        wide, r = self.parts(x)
-        unit = (wide * r).unsqueeze(1)
+        centred, r = self.parts(x)
+        unit = (centred * r).unsqueeze(1)
         g = gradients * self.weight
         inner = g - unit * (unit * g).mean(-1, keepdim=True)
         if self.centred:
@@ -60,16 +67,15 @@ def norm_of(module: nn.Module, where: str) -> Norm:
     eps = next((float(getattr(module, name)) for name in ("variance_epsilon", "eps", "epsilon") if hasattr(module, name)), None)
     if weight is None or eps is None:
         raise ModelError(f"{where} ({type(module).__name__}) has no weight or no epsilon: it is no RMSNorm or LayerNorm that is known here")
-    bias = getattr(module, "bias", None)
-    wide = weight.detach().to(torch.promote_types(weight.dtype, torch.float32))
-    probe = torch.linspace(-1.3, 2.1, wide.numel(), dtype=torch.float32, device=wide.device).roll(wide.numel() // 3).to(weight.dtype)[None]
+    size = weight.numel()
+    probe = torch.linspace(-1.3, 2.1, size, dtype=torch.float32, device=weight.device).roll(size // 3).to(weight.dtype)[None]
     with torch.no_grad():
-        truth = module(probe).to(wide.dtype)
+        truth = wide(module.forward(probe))  # past hooks: the formula is the module's own
         for centred in (isinstance(module, nn.LayerNorm), not isinstance(module, nn.LayerNorm)):
             for offset in (0.0, 1.0):
-                norm = Norm(module, centred, eps, wide + offset, None if bias is None else bias.detach().to(wide.dtype))
+                norm = Norm(module, centred, eps, offset)
                 tolerance = 1e-4 if weight.dtype in (torch.float32, torch.float64) else 0.03
-                if torch.allclose(norm.value(probe), truth, rtol=tolerance, atol=tolerance):
+                if torch.allclose(norm.value(probe), truth, rtol=tolerance, atol=tolerance, equal_nan=True):
                     return norm
     raise ModelError(
         f"{where} ({type(module).__name__}) does not compute an RMSNorm or a LayerNorm; gradients through it are not known here"

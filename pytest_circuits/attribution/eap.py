@@ -12,8 +12,8 @@ from torch import Tensor
 from ..anatomy import Anatomy, Block
 from ..anatomy.projections import in_out
 from ..engine.batches import Batch
-from ..engine.gradients import wide
 from ..engine.metrics import metric_function
+from ..engine.precision import wide
 from ..engine.runner import Runner
 from ..engine.sites import Site
 from ..engine.taps import Taps
@@ -88,6 +88,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
     `embedded` [batch, T, d_model] replaces the token embeddings (integrated gradients).
     """
     seen = Seen([], {}, {})
+    read: dict[tuple[str, int], Tensor] = {}
     anatomy = runner.anatomy
 
     def keep_stream(key: tuple[str, int]) -> Callable[[Tensor], None]:
@@ -96,9 +97,8 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
     def keep_gradient(key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
         def edit(x: Tensor) -> Tensor:
             # an own view, so that the gradient is of this reader alone where several read one tensor
-            x = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-            x.register_hook(lambda g: seen.gradients.__setitem__(key, wide(g.detach())))  # type: ignore[no-untyped-call]
-            return x
+            read[key] = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+            return read[key]
 
         return edit
 
@@ -116,7 +116,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
             taps.on_input(block.mlp, keep_gradient(("mlp", block.index)), f"MLP of layer {block.index}")
         taps.on_input(anatomy.final_norm_module, keep_gradient(("logits", -1)), "final norm")
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
-        runner.backward(value)
+        seen.gradients.update(zip(read, runner.gradients(value, list(read.values())), strict=True))
     return seen
 
 

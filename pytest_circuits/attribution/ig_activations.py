@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..engine.batches import Batch
-from ..engine.gradients import wide
 from ..engine.metrics import metric_function
+from ..engine.precision import wide
 from ..engine.sites import Site
 from ..engine.taps import Taps
 from .base import Job, Method
@@ -64,6 +64,5 @@ class IgActivations(Method):
             site.tap(taps, put)
             logits = job.runner.logits(batch.clean.repeat(self.steps, 1), batch.tail)
             value = metric_function(job.metric)(logits, batch.targets.repeat(self.steps)).sum()
-            job.runner.backward(value)
-        assert points.grad is not None
-        return wide(points.grad).view(self.steps, *a.shape).mean(0)
+            (slope,) = job.runner.gradients(value, [points])
+        return slope.view(self.steps, *a.shape).mean(0)

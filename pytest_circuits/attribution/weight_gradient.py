@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..engine.batches import Batch
-from ..engine.gradients import wide
 from ..engine.metrics import log_prob
+from ..engine.precision import wide
 from ..engine.taps import Taps
 from ..errors import OptionError
 from .base import Job, Method
@@ -75,19 +75,19 @@ class WeightGradient(Method):
                 for kind, module in (("value", block.readers["v"].module), ("down", block.down)):
                     key = (kind, block.index)
                     taps.on_input(module, _keep(inputs, key), f"{kind} projection of layer {block.index}")
-                    taps.on_output(module, _keep_gradient(outputs, key), f"{kind} projection of layer {block.index}")
+                    taps.on_output(module, _watch(outputs, key), f"{kind} projection of layer {block.index}")
             logits = job.runner.logits(batch.clean, batch.tail)
             loss = -log_prob(logits, batch.targets) / batch.targets.answer.shape[1]
-            job.runner.backward(loss.sum())
+            slopes = dict(zip(outputs, job.runner.gradients(loss.sum(), list(outputs.values())), strict=True))
         found = torch.empty(len(batch), job.universe.components, device=batch.clean.device)
         step, group = anatomy.heads + 1, anatomy.heads // anatomy.kv_heads
         for block in anatomy.blocks:
             columns = block.readers["v"].columns.to(batch.clean.device)
-            g = outputs[("value", block.index)][..., columns.flatten()]
+            g = slopes[("value", block.index)][..., columns.flatten()]
             g = g.view(*g.shape[:2], *columns.shape)
             norms = self._norms(inputs[("value", block.index)].unsqueeze(2), g)
             found[:, block.index * step : block.index * step + anatomy.heads] = norms.repeat_interleave(group, 1)
-            down = self._norms(inputs[("down", block.index)].unsqueeze(2), outputs[("down", block.index)].unsqueeze(2))
+            down = self._norms(inputs[("down", block.index)].unsqueeze(2), slopes[("down", block.index)].unsqueeze(2))
             found[:, block.index * step + anatomy.heads] = down[:, 0]
         return found
 
@@ -111,10 +111,9 @@ def _keep(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callabl
     return lambda x: where.__setitem__(key, wide(x.detach()))
 
 
-def _keep_gradient(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
+def _watch(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
     def edit(y: Tensor) -> Tensor:
-        y = y if y.requires_grad else y.detach().requires_grad_()
-        y.register_hook(lambda g: where.__setitem__(key, wide(g.detach())))  # type: ignore[no-untyped-call]
-        return y
+        where[key] = y if y.requires_grad else y.detach().requires_grad_()
+        return where[key]
 
     return edit

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..anatomy import Anatomy
 from ..errors import MeasurementError, OptionError
+from .precision import wide
 from .sites import Site
-from .taps import Taps
+from .taps import Taps, current_frame
 
 ELEMENTS = 2**27  # activations of one batch, in numbers of the residual stream over all layers
 LARGEST_BATCH = 128
@@ -60,12 +62,19 @@ class Runner:
         self.forwards += 1
         keep = {"logits_to_keep": tail} if self._keeps else {}
         out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
-        return out.to(torch.promote_types(out.dtype, torch.float32))
+        return wide(out)
 
-    def backward(self, value: Tensor) -> None:
-        """Backpropagate a scalar."""
+    def gradients(self, value: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """∂value/∂input of each input, in float32 or wider; zeros where value does not depend on it.
+
+        Nothing else gets a gradient, be it a parameter or a tensor in a hook of the user's. Raises `MeasurementError`
+        when value depends on none of them.
+        """
         self.backwards += 1
-        value.backward()  # type: ignore[no-untyped-call]
+        found = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
+        if all(g is None for g in found):
+            raise MeasurementError("no gradient flows from the metric back to the units: does a hook on the model detach what it returns?")
+        return [wide(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, found, strict=True)]
 
     def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
         """Activations at each site, no gradients: [batch, T, units, width] in order."""
@@ -98,10 +107,19 @@ class Runner:
     def starting_at(self, layer: int, residual: Tensor | None) -> Iterator[None]:
         """Within the block, forwards skip the layers below `layer` and go on from `residual` (the stream after layer−1)."""
         skipped = self.anatomy.blocks[:layer]
+        frame = current_frame(self.model)
+
+        def skip(module: nn.Module, last: bool) -> Callable[..., Any]:
+            def forward(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+                if current_frame(self.model) is not frame:  # another measurement, from inside a hook of the user's
+                    return type(module).forward(module, x, *args, **kwargs)
+                return residual if last else x
+
+            return forward
+
         try:
             for block in skipped:
-                last = block.index == layer - 1
-                block.module.forward = lambda x, *_a, last=last, **_k: residual if last else x
+                block.module.forward = skip(block.module, block.index == layer - 1)
             yield
         finally:
             for block in skipped:

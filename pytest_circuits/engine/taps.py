@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -15,15 +17,37 @@ from ..errors import MeasurementError
 Edit = Callable[[Tensor], Tensor | None]
 
 
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One measurement of a model, from its start to its end."""
+
+    model: nn.Module
+
+
+class _Frames(threading.local):
+    def __init__(self) -> None:
+        self.open: list[Frame] = []
+
+
+_FRAMES = _Frames()
+
+
+def current_frame(model: nn.Module) -> Frame | None:
+    """The innermost running measurement of this model in this thread: only its hooks act."""
+    return next((frame for frame in reversed(_FRAMES.open) if frame.model is model), None)
+
+
 class Taps:
     """Hooks that live as long as a `with` block.
 
     An edit gets a tensor and returns its replacement, or None to leave it. Edits of one place run in the order
     in which they were added. On a normal exit each hook must have fired at least once, else `MeasurementError`:
-    a hook that never fires is a measurement of nothing.
+    a hook that never fires is a measurement of nothing. Forwards of another measurement of the same model (from inside
+    a hook of the user's, or in another thread) are left alone.
     """
 
     def __init__(self) -> None:
+        self._frame = _FRAMES.open[-1] if _FRAMES.open else None
         self._handles: list[Any] = []
         self._fired: dict[str, int] = {}
 
@@ -35,6 +59,8 @@ class Taps:
         key = self._label(label)
 
         def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if not self._concerned():
+                return None
             self._fired[key] += 1
             x = args[0] if args else kwargs["hidden_states"]
             new = edit(x)
@@ -49,6 +75,8 @@ class Taps:
         key = self._label(label)
 
         def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+            if not self._concerned():
+                return None
             self._fired[key] += 1
             new = edit(output[0] if isinstance(output, tuple) else output)
             if new is None:
@@ -56,6 +84,9 @@ class Taps:
             return (new, *output[1:]) if isinstance(output, tuple) else new
 
         self._handles.append(module.register_forward_hook(hook))
+
+    def _concerned(self) -> bool:
+        return self._frame is None or current_frame(self._frame.model) is self._frame
 
     def _label(self, label: str) -> str:
         key = label if label not in self._fired else f"{label} ({len(self._fired)})"
@@ -77,6 +108,8 @@ def measuring(model: nn.Module) -> Iterator[None]:
     """Evaluation mode and frozen parameters for the time of a measurement; every flag is put back afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     flags = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
+    frame = Frame(model)
+    _FRAMES.open.append(frame)
     try:
         for module, _ in modes:
             module.training = False
@@ -85,6 +118,7 @@ def measuring(model: nn.Module) -> Iterator[None]:
         with torch.inference_mode(False):
             yield
     finally:
+        _FRAMES.open.remove(frame)
         for module, mode in modes:
             module.training = mode
         for parameter, flag in flags:

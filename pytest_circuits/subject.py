@@ -8,7 +8,6 @@ found.circuits("10%").shared(0.95)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 from torch import nn
@@ -22,7 +21,7 @@ from .attribution.base import Call, attribute
 from .engine.encode import EncodedTask, encode
 from .engine.loading import dtype_of, load, weights_digest
 from .engine.runner import Runner
-from .errors import ModelError, OptionError, TaskError
+from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
 from .results import Attribution, Description, Outcome, SweepOutcome
 from .tasks.base import Task
@@ -33,7 +32,7 @@ Examples = Sequence[int] | None
 class Subject:
     """An untouched Hugging Face model, its tokenizer, and what can be measured on it.
 
-    `anatomy` says where heads, MLPs and neurons are; `fingerprint` is a digest of the weights. Every measurement
+    `anatomy` says where heads, MLPs and neurons are; `fingerprint` is a digest of config and weights. Every measurement
     leaves the model as it was: hooks, mode, flags, gradients, weights.
     """
 
@@ -44,9 +43,9 @@ class Subject:
         self._runner = Runner(model, self.anatomy)
         self._encoded: dict[str, EncodedTask] = {}
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """A digest of architecture and weights."""
+        """A digest of config and weights as they are now."""
         return weights_digest(self.model)
 
     @property
@@ -92,8 +91,9 @@ class Subject:
         some of the task's examples by index; `options` are the method's own (steps, normalisation …). Scores do not
         depend on the batch size. Raises `OptionError`, `TaskError`, `MeasurementError`.
         """
-        call = Call(metric, level, batch_size, examples, reduce, options)
-        return attribute(self._runner, self.encode(task), METHODS.get(method), call)
+        encoded = self.encode(task)
+        call = Call(metric, level, batch_size, _chosen(encoded, examples), reduce, options)
+        return attribute(self._runner, encoded, METHODS.get(method), call)
 
     def ablate(
         self,
@@ -115,7 +115,7 @@ class Subject:
         """
         if (remove is None) == (keep is None):
             raise OptionError("give exactly one of remove=… and keep=…")
-        names = tuple(remove if remove is not None else keep or ())
+        names = _names(remove if remove is not None else keep)
         level = options.pop("level", None) or ("neuron" if any("N" in str(u) for u in names) else "component")
         shared: dict[str, Any] = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
         mode = "remove" if remove is not None else "keep"
@@ -138,11 +138,11 @@ class Subject:
         reference: Examples = None,
         **options: Any,
     ) -> Outcome:
-        """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model, bit for bit."""
+        """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model bit for bit."""
         site = options.pop("site", "mlp_activation")
-        chosen = with_options(KINDS.get(kind), options)
-        reference = examples if reference is None else reference
-        return ablate(self._runner, self.encode(task), sets, mode, chosen, level, metric, batch_size, examples, reference, site)
+        chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
+        rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
+        return ablate(self._runner, encoded, [_names(s) for s in sets], mode, chosen, level, metric, batch_size, rows, others, site)
 
     def sweep(
         self,
@@ -155,8 +155,29 @@ class Subject:
         **options: Any,
     ) -> SweepOutcome:
         """Exact effect of every component on its own; arrays [n_examples, n_components] with the intact model as `baseline`."""
-        chosen = with_options(KINDS.get(kind), options)
-        return sweep(self._runner, self.encode(task), chosen, metric, batch_size, examples, examples if reference is None else reference)
+        chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
+        rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
+        return sweep(self._runner, encoded, chosen, metric, batch_size, rows, others)
+
+
+def _chosen(task: EncodedTask, examples: Examples) -> Examples:
+    """Example numbers as plain ints. Raises `OptionError` for none at all, and for one that the task does not have."""
+    if examples is None:
+        return None
+    rows = [int(i) for i in examples]
+    wrong = next((i for i in rows if not 0 <= i < task.n), None)
+    if wrong is not None:
+        raise OptionError(f"example {wrong} does not exist: task {task.name!r} has examples 0–{task.n - 1}")
+    if not rows:
+        raise OptionError(f"no examples were chosen: task {task.name!r} has {task.n}; leave out examples to take all of them")
+    return rows
+
+
+def _names(units: Iterable[str] | None) -> tuple[str, ...]:
+    """A set of unit names. Raises `UnitError` for a single name in place of a list."""
+    if isinstance(units, str):
+        raise UnitError(f"a set of units is a list of names, write [{units!r}]")
+    return tuple(units if units is not None else ())
 
 
 def open_model(
@@ -165,12 +186,17 @@ def open_model(
     """Open a directory, a hub id, or a model that is already in memory.
 
     dtype: name of a torch dtype; default the checkpoint's own. device: default the CPU. A module in memory is used as it is:
-    giving it another dtype or device is refused, since that would change the caller's model. Raises `ModelError` for
+    giving it another dtype, device or revision is refused, since that would change the caller's model. Raises `ModelError` for
     a model that is missing, incomplete or of an unknown architecture.
     """
     if isinstance(path_or_module, nn.Module):
-        first = next(path_or_module.parameters())
-        if (device is not None and first.device.type != device.split(":")[0]) or (dtype is not None and first.dtype != dtype_of(dtype)):
+        if revision is not None:
+            raise OptionError(f"a model in memory has no revisions: remove revision {revision!r}")
+        first = next(path_or_module.parameters(), None)
+        if first is None:
+            raise ModelError(f"{type(path_or_module).__name__} has no parameters: it is not a language model")
+        wanted = dtype_of(dtype)
+        if (device is not None and first.device.type != str(device).split(":")[0]) or wanted not in (None, first.dtype):
             raise OptionError(
                 f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched"
             )

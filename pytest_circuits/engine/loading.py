@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def load(path: str, revision: str | None, dtype: Any, device: str | None) -> tup
     where = str(Path(path).expanduser()) if looks_local(path) else path
     if looks_local(path):
         _check_directory(Path(where))
+        if revision is not None:
+            raise ModelError(f"the model {path!r} is a directory, which has no revisions: remove revision {revision!r}")
     from transformers import AutoModelForCausalLM
 
     wanted = dtype_of(dtype)
@@ -42,8 +45,7 @@ def load(path: str, revision: str | None, dtype: Any, device: str | None) -> tup
             where, revision=revision or "main", dtype=wanted or "auto", output_loading_info=True, low_cpu_mem_usage=True
         )
     except Exception as problem:
-        first = str(problem).strip().split("\n")[0]
-        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {first} ({type(problem).__name__})") from problem
+        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_first_line(problem)}") from problem
     model, report = loaded
     _check_report(path, report)
     if device is not None:
@@ -71,9 +73,9 @@ def _check_directory(folder: Path) -> None:
 
 
 def _check_report(path: str, report: Any) -> None:
-    get = report.get if isinstance(report, dict) else lambda key, default: getattr(report, key, default)
+    found: dict[str, Any] = report if isinstance(report, dict) else vars(report)
     for key, what in (("missing_keys", "lacks"), ("mismatched_keys", "has the wrong shape for")):
-        names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in get(key, ()) or ())
+        names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in found.get(key) or ())
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise ModelError(
@@ -83,25 +85,43 @@ def _check_report(path: str, report: Any) -> None:
 
 
 def _tokenizer(where: str, revision: str | None) -> Any:
-    """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none."""
+    """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none. Raises `ModelError` for a broken one."""
     from transformers import AutoTokenizer
 
     open_tokenizer: Any = AutoTokenizer.from_pretrained
     try:
         return open_tokenizer(where, revision=revision or "main")
-    except Exception:
+    except Exception as problem:
         if looks_local(where) and not any(
             (Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
         ):
             return None
-        raise
+        raise ModelError(
+            f"the tokenizer of {where!r}{_at(revision)} cannot be loaded: {_first_line(problem)}; mend it, or give another tokenizer"
+        ) from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return f"{str(problem).strip().splitlines()[0] if str(problem).strip() else 'no reason given'} ({type(problem).__name__})"
+
+
+# entries of a config that do not change what the model computes
+_NOT_COMPUTED = {
+    "_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype", "use_cache", "return_dict", "output_hidden_states",
+    "output_attentions", "id2label", "label2id", "problem_type", "initializer_range", "pad_token_id", "bos_token_id", "eos_token_id",
+}  # fmt: skip
 
 
 def weights_digest(model: nn.Module) -> str:
-    """sha256 over the names, types, shapes and bytes of all parameters and buffers, and the architecture."""
+    """sha256 over the class, the config, and the names, types, shapes and bytes of all parameters and buffers."""
     digest = hashlib.sha256(type(model).__name__.encode())
+    config: Any = model.config
+    settings = {
+        key: value for key, value in config.to_dict().items() if key not in _NOT_COMPUTED and "dropout" not in key and "pdrop" not in key
+    }
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         data = tensor.detach().cpu().contiguous()
-        digest.update(data.view(torch.uint8).numpy().tobytes() if data.dim() else data.reshape(1).view(torch.uint8).numpy().tobytes())
+        digest.update(data.reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()[:32]

@@ -11,10 +11,12 @@ import transformers as tf
 from pytest_circuits import PromptPair, Task
 
 VOCAB = 29
-COMMON = dict(vocab_size=VOCAB, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=32)
+COMMON = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "max_position_embeddings": 32}
 CONFIGS = {
     "llama": lambda: tf.LlamaConfig(**COMMON, intermediate_size=40, num_key_value_heads=2),
-    "llama-wide": lambda: tf.LlamaConfig(**COMMON, intermediate_size=40, num_key_value_heads=1, head_dim=10, attention_bias=True, mlp_bias=True),
+    "llama-wide": lambda: tf.LlamaConfig(
+        **COMMON, intermediate_size=40, num_key_value_heads=1, head_dim=10, attention_bias=True, mlp_bias=True
+    ),
     "mistral": lambda: tf.MistralConfig(**COMMON, intermediate_size=40, num_key_value_heads=2, sliding_window=4),
     "qwen2": lambda: tf.Qwen2Config(**COMMON, intermediate_size=40, num_key_value_heads=2),
     "qwen3": lambda: tf.Qwen3Config(**COMMON, intermediate_size=40, num_key_value_heads=2, head_dim=8),
@@ -55,12 +57,18 @@ def model(name: str, seed: int = 0, dtype: torch.dtype = torch.float64, **change
             if parameter.dim() > 1:
                 parameter.normal_(0, 0.35)
             else:
-                parameter.add_(0.3 * torch.randn_like(parameter) if "bias" in parameter_name or "norm" in parameter_name or "ln" in parameter_name else 0)
+                parameter.add_(
+                    0.3 * torch.randn_like(parameter)
+                    if "bias" in parameter_name or "norm" in parameter_name or "ln" in parameter_name
+                    else 0
+                )
     made = made.to(dtype).eval()
     return without_upcast(made) if dtype == torch.float64 else made
 
 
-def task(n: int = 6, seed: int = 0, lengths: tuple[int, ...] = (5, 7), tokens: int = 1, foils: int = 1, scoring: str = "choices", **kwargs) -> Task:
+def task(
+    n: int = 6, seed: int = 0, lengths: tuple[int, ...] = (5, 7), tokens: int = 1, foils: int = 1, scoring: str = "choices", **kwargs
+) -> Task:
     """Random token-id pairs of mixed lengths; answers have `tokens` tokens."""
     r = random.Random(seed)
     pairs = []

@@ -75,10 +75,7 @@ class Parts:
     def qkv_columns(self, which: str, head: int) -> tuple[int, list[int]]:
         """For fused projections: which outputs are q, k or v of a head."""
         part = "qkv".index(which)
-        if self.config.model_type == "gpt2":
-            start = part * self.d + head * self.hd
-        else:
-            start = head * 3 * self.hd + part * self.hd
+        start = part * self.d + head * self.hd if self.config.model_type == "gpt2" else (3 * head + part) * self.hd
         return list(range(start, start + self.hd))
 
     def projection(self, layer: int, which: str) -> nn.Module:
@@ -117,7 +114,9 @@ def edits(model: nn.Module, places: dict[tuple[str, int], Callable[[Tensor], Ten
 def record(model: nn.Module, ids, kinds=("z", "n", "mlp")) -> dict[tuple[str, int], Tensor]:
     """Activations of one prompt (or a batch of prompts of one length)."""
     kept: dict[tuple[str, int], Tensor] = {}
-    places = {(k, layer): (lambda x, key=(k, layer): kept.__setitem__(key, x.detach().clone())) for k in kinds for layer in range(Parts(model).L)}
+    places = {
+        (k, layer): (lambda x, key=(k, layer): kept.__setitem__(key, x.detach().clone())) for k in kinds for layer in range(Parts(model).L)
+    }
     with torch.no_grad(), edits(model, places):
         model(input_ids=as_ids(ids), use_cache=False)
     return kept
@@ -149,7 +148,9 @@ def metric(name: str, logits: Tensor, pair) -> Tensor:
             for t in range(min(len(foil), len(pair.answer))):
                 total = total + logits[start + t, pair.answer[t]] - logits[start + t, foil[t]]
         return total / len(pair.foils)
-    summed = sum(torch.log_softmax(logits[start + t].to(torch.promote_types(logits.dtype, torch.float32)), -1)[a] for t, a in enumerate(pair.answer))
+    summed = sum(
+        torch.log_softmax(logits[start + t].to(torch.promote_types(logits.dtype, torch.float32)), -1)[a] for t, a in enumerate(pair.answer)
+    )
     return summed if name == "log_prob" else summed.exp()
 
 

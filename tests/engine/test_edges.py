@@ -76,7 +76,9 @@ def edge_oracle(model, pair, which="logit_diff", embedded=None) -> list[np.ndarr
             continue
         moved = torch.cat([STEP * change[:count], -STEP * change[:count]])
         handles = one_reader_sees(parts, reader, moved)
-        given = {"input_ids": as_ids(clean).repeat(2 * count, 1)} if embedded is None else {"inputs_embeds": embedded.repeat(2 * count, 1, 1)}
+        given = (
+            {"input_ids": as_ids(clean).repeat(2 * count, 1)} if embedded is None else {"inputs_embeds": embedded.repeat(2 * count, 1, 1)}
+        )
         with torch.no_grad():
             logits = model(**given, use_cache=False).logits
         for handle in handles:

@@ -51,7 +51,6 @@ def test_the_error_of_eap_ig_falls_with_the_square_of_the_steps(name):
     assert errors[8] / errors[16] == pytest.approx(4, rel=0.25)
 
 
-
 def sublayer_patched(model, pair, kind: str, layer: int) -> float:
     clean, corrupt, _ = prompts(pair)
     other = record(model, corrupt)[kind, layer]
@@ -69,7 +68,10 @@ def whole_effects(model, task) -> np.ndarray:
     parts = Parts(model)
     base = [float(metric("logit_diff", model(input_ids=as_ids(p.clean)).logits[0].detach(), p)) for p in task]
     return np.array(
-        [[[sublayer_patched(model, p, kind, layer) - b for kind in ("z", "mlp")] for layer in range(parts.L)] for p, b in zip(task, base, strict=True)]
+        [
+            [[sublayer_patched(model, p, kind, layer) - b for kind in ("z", "mlp")] for layer in range(parts.L)]
+            for p, b in zip(task, base, strict=True)
+        ]
     )
 
 

@@ -124,7 +124,11 @@ def mixed_pairs(draw):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(mixed_pairs(), min_size=1, max_size=6), st.sampled_from(["choices", "argmax"]), st.sampled_from(["logit_diff", "log_prob", "prob"]))
+@given(
+    st.lists(mixed_pairs(), min_size=1, max_size=6),
+    st.sampled_from(["choices", "argmax"]),
+    st.sampled_from(["logit_diff", "log_prob", "prob"]),
+)
 def test_batches_with_mixed_answers_and_foils_equal_one_prompt_at_a_time(pairs, scoring, which):
     """The oracle is a loop over plain forwards."""
     task = Task("mixed", tuple(pairs), scoring)

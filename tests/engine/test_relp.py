@@ -138,7 +138,9 @@ def test_cuts_inside_a_layer(name):
     parts = Parts(model)
     gated = hasattr(parts.mlp[0], "up_proj")
     outs = [*parts.down, *parts.o]
-    inner = [m for layer in range(parts.L) for m in ([parts.projection(layer, w) for w in "qkv"] if not parts.fused else [parts.qkv[layer]])]
+    inner = [
+        m for layer in range(parts.L) for m in ([parts.projection(layer, w) for w in "qkv"] if not parts.fused else [parts.qkv[layer]])
+    ]
     factors = [m.up_proj for m in parts.mlp] if gated else []
     logits, kept = captured(model, pair.clean, after=parts.down, outputs_before=[*outs, *inner, *factors])
     f = metric("logit_diff", logits, pair)

@@ -142,7 +142,12 @@ def test_mean_by_position_refuses_a_length_without_reference():
 
 @pytest.mark.parametrize(
     ("kind", "options", "word"),
-    [("mean", {"prompts": "both"}, "prompts"), ("mean", {"positions": "all"}, "positions"), ("zero", {"seed": 1}, "seed"), ("nil", {}, "nil")],
+    [
+        ("mean", {"prompts": "both"}, "prompts"),
+        ("mean", {"positions": "all"}, "positions"),
+        ("zero", {"seed": 1}, "seed"),
+        ("nil", {}, "nil"),
+    ],
 )
 def test_unknown_kinds_and_options_are_refused(kind, options, word):
     """With the word that is wrong."""

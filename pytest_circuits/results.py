@@ -90,33 +90,53 @@ class CircuitSet:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Attribution scores: float32 [n_examples, n_units], `units` naming the columns.
+    """Attribution scores, `units` naming the columns of `scores`.
 
     A score estimates how the metric changes when the unit is replaced: m(replaced) − m(clean).
-    `blocks` [n_examples] says which examples were measured together and are therefore not independent.
+    `values` are float32: all scores [n_examples, n_units], or with `indices` int32 [n_examples, k] only those of the k units
+    of largest absolute score on each example, strongest first, equal ones by order. `blocks` [n_examples] says which
+    examples were measured together and are therefore not independent.
     """
 
-    scores: Floats
+    values: Floats
     units: tuple[str, ...]
     method: str
     level: str
     metric: str
     blocks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     details: dict[str, Any] = field(default_factory=dict)
+    indices: NDArray[np.int32] | None = None
+
+    @property
+    def scores(self) -> Floats:
+        """float32 [n_examples, n_units]; made on demand where only the strongest units were kept, the others being 0."""
+        if self.indices is None:
+            return self.values
+        dense = np.zeros((len(self.values), len(self.units)), np.float32)
+        np.put_along_axis(dense, self.indices.astype(np.int64), self.values, axis=1)
+        return dense
 
     def circuits(self, size: Any = "10%", rounding: str = "floor") -> CircuitSet:
         """Top-K units by absolute score on each example.
 
         `size` is a share of all units ("10%", by `rounding`, at least 1) or a count. Ties go to the unit that
         comes first in `units`. Units with a score of exactly 0 are never members, so a circuit can be smaller
-        than K, and a row of zeros has none.
+        than K, and a row of zeros has none. Raises `OptionError` for K above the number of units that were kept.
         """
         k = Size.parse(size).of(len(self.units), rounding)
-        strength = np.abs(self.scores)
-        order = np.argsort(-strength, axis=1, kind="stable")[:, :k]
-        members = np.zeros(strength.shape, bool)
-        np.put_along_axis(members, order, True, axis=1)
-        return CircuitSet(members & (strength > 0), self.units)
+        members = np.zeros((len(self.values), len(self.units)), bool)
+        if self.indices is None:
+            order = np.argsort(-np.abs(self.values), axis=1, kind="stable")[:, :k]
+            found = np.take_along_axis(self.values, order, axis=1)
+        elif k > self.indices.shape[1]:
+            raise OptionError(
+                f"circuits of {k} of {len(self.units)} units are asked for, but only the {self.indices.shape[1]} strongest of each "
+                f"example were kept; attribute again with top={k} or more"
+            )
+        else:
+            order, found = self.indices[:, :k].astype(np.int64), self.values[:, :k]
+        np.put_along_axis(members, order, np.abs(found) > 0, axis=1)
+        return CircuitSet(members, self.units)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Names of components and neurons, and the universe of a model.
 
-`L10H7` is an attention head, `L10MLP` an MLP, `L10N2304` a neuron. The order is by layer, heads before the
-layer's MLP; every score matrix of the package has its columns in this order.
+`L10H7` is an attention head, `L10MLP` an MLP, `L10N2304` a neuron; `L10N2304@-1` is a neuron at one position: `@-1` the
+last prompt token, `@-2` the one before, `@0`, `@1` … the answer tokens that are fed back. The order is by layer, heads before
+the layer's MLP, positions of a unit from first to last; every score matrix of the package has its columns in this order.
+Edges are in `pytest_circuits.edges`.
 """
 
 from __future__ import annotations
@@ -12,19 +14,26 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from .edges import ARROW, Edges
 from .errors import UnitError, suggestion
 
 LEVELS = ("component", "neuron", "edge")
 _NAME = re.compile(r"L(0|[1-9][0-9]*)(?:H(0|[1-9][0-9]*)|(MLP)|N(0|[1-9][0-9]*))")
+_POSITION = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Universe:
-    """How many layers, query heads and MLP neurons a model has; `neurons` is 0 where there is no neuron level (MoE)."""
+    """How many layers, query heads and MLP neurons a model has; `neurons` is 0 where there is no neuron level (MoE).
+
+    `kv_heads` (0: as many as heads) and `parallel` (attention and MLP of a layer side by side) decide which edges there are.
+    """
 
     layers: int
     heads: int
     neurons: int = 0
+    kv_heads: int = 0
+    parallel: bool = False
 
     @property
     def components(self) -> int:
@@ -37,24 +46,35 @@ class Universe:
         one = [*(f"H{h}" for h in range(self.heads)), "MLP"]
         return tuple(f"L{layer}{tail}" for layer in range(self.layers) for tail in one)
 
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges: from a component to a reader."""
+        return Edges(self.layers, self.heads, self.kv_heads or self.heads, self.parallel)
+
     def names(self, level: str = "component") -> tuple[str, ...]:
         """All unit names of a level, in column order."""
         if level == "component":
             return self.component_names
         if level == "neuron":
             return tuple(f"L{layer}N{i}" for layer in range(self.layers) for i in range(self.neurons))
-        raise UnitError(f"no unit names for level {level!r}; {suggestion(level, ('component', 'neuron'))}")
+        if level == "edge":
+            return self.edges.names
+        raise UnitError(f"no unit names for level {level!r}; {suggestion(level, LEVELS)}")
 
     def size(self, level: str = "component") -> int:
         """Number of units at a level."""
+        if level == "edge":
+            return self.edges.count
         return self.components if level == "component" else self.layers * self.neurons
 
     def index(self, names: Iterable[str], level: str = "component") -> list[int]:
-        """Column numbers of unit names. Raises `UnitError` naming the first one that this model does not have."""
-        return [self._index(name, level) for name in names]
+        """Column numbers of unit names (without positions). Raises `UnitError` naming the first one that this model does not have."""
+        return [self.edges.index(name) if level == "edge" else self._index(name, level) for name in names]
 
     def _index(self, name: str, level: str) -> int:
         match = _NAME.fullmatch(str(name))
+        if match is None and ARROW in str(name):
+            raise UnitError(f"{name!r} is an edge, not a {level}; ablate edges with level='edge'")
         if match is None:
             raise UnitError(f"{name!r} is no unit name; heads are written L10H7, MLPs L10MLP, neurons L10N2304")
         layer, head, mlp, neuron = int(match[1]), match[2], match[3], match[4]
@@ -78,8 +98,44 @@ class Universe:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Span:
+    """Positions by which units can be told apart: `before` prompt tokens and `after` answer tokens that are fed back.
+
+    Prompts of different lengths are aligned at the last prompt token, `@-1`.
+    """
+
+    before: int
+    after: int = 0
+
+    def __len__(self) -> int:
+        return self.before + self.after
+
+    @property
+    def offsets(self) -> range:
+        """-before … -1, 0 … after-1."""
+        return range(-self.before, self.after)
+
+    def names(self, units: Iterable[str]) -> tuple[str, ...]:
+        """Each unit at each position, positions innermost."""
+        tails = [f"@{offset}" for offset in self.offsets]
+        return tuple(unit + tail for unit in units for tail in tails)
+
+
+def split_position(name: str) -> tuple[str, int | None]:
+    """The unit and the position of a name; None where it has none. Raises `UnitError` for a position that is no whole number."""
+    unit, at, position = str(name).partition("@")
+    if not at:
+        return name, None
+    if ARROW in unit:
+        raise UnitError(f"{name!r}: edges have no positions; write {unit!r}")
+    if not _POSITION.fullmatch(position):
+        raise UnitError(f"{name!r}: a position is written @-1 (last prompt token), @-2 …, or @0, @1 … (answer tokens)")
+    return unit, int(position)
+
+
 def layer_of(name: str) -> int:
-    """The layer of a unit name."""
+    """The layer of a unit name; of an edge, that of its source."""
     return int(name[1:].split("H")[0].split("M")[0].split("N")[0])
 
 

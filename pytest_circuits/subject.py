@@ -19,7 +19,7 @@ from .anatomy import anatomy_of
 from .attribution import METHODS
 from .attribution.base import Call, attribute
 from .engine.encode import EncodedTask, encode
-from .engine.loading import dtype_of, load, weights_digest
+from .engine.loading import dtype_of, load_model, load_tokenizer, weights_digest
 from .engine.runner import Runner
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
@@ -83,16 +83,18 @@ class Subject:
         batch_size: int | None = None,
         examples: Examples = None,
         reduce: str | None = None,
+        top: int | None = None,
         **options: Any,
     ) -> Attribution:
         """Attribution scores of every unit on every example; see `pytest_circuits.attribution` for the methods.
 
-        Returns scores float32 [n_examples, n_units]; with `reduce="mean"` one row, the signed mean. `examples` picks
-        some of the task's examples by index; `options` are the method's own (steps, normalisation …). Scores do not
-        depend on the batch size. Raises `OptionError`, `TaskError`, `MeasurementError`.
+        Returns scores float32 [n_examples, n_units]; with `reduce="mean"` one row, the signed mean; with `top` only the
+        strongest units of each example are kept, whatever their number in all. `examples` picks some of the task's examples by
+        index; `options` are the method's own (steps, positions, normalisation …). Scores do not depend on the batch
+        size. Raises `OptionError`, `TaskError`, `MeasurementError`.
         """
         encoded = self.encode(task)
-        call = Call(metric, level, batch_size, _chosen(encoded, examples), reduce, options)
+        call = Call(metric, level, batch_size, _chosen(encoded, examples), reduce, options, top)
         return attribute(self._runner, encoded, METHODS.get(method), call)
 
     def ablate(
@@ -204,5 +206,5 @@ def open_model(
     if not isinstance(path_or_module, (str,)) and not hasattr(path_or_module, "__fspath__"):
         raise ModelError(f"a model is a path, a hub id or a torch module, not a {type(path_or_module).__name__}")
     path = str(path_or_module)
-    model, found = load(path, revision, dtype, device)
-    return Subject(model, tokenizer if tokenizer is not None else found, path)
+    model = load_model(path, revision, dtype, device)
+    return Subject(model, tokenizer if tokenizer is not None else load_tokenizer(path, revision), path)

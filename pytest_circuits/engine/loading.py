@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -30,37 +33,67 @@ def looks_local(path: str) -> bool:
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") > 1 or "\\" in path
 
 
-def load(path: str, revision: str | None, dtype: Any, device: str | None) -> tuple[nn.Module, Any]:
-    """(model, tokenizer or None). Raises `ModelError` for a directory or hub id that cannot be opened as a whole."""
-    where = str(Path(path).expanduser()) if looks_local(path) else path
-    if looks_local(path):
-        _check_directory(Path(where))
+def _place(path: str) -> str:
+    return str(Path(path).expanduser()) if looks_local(path) else path
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the progress bars and tables of transformers: what is wrong goes into one message."""
+    from transformers.utils import logging as found
+
+    logging: Any = found
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def load_model(path: str, revision: str | None, dtype: Any, device: str | None) -> nn.Module:
+    """The model in evaluation mode. Raises `ModelError` for a directory or hub id that cannot be opened as a whole."""
+    where, local = _place(path), looks_local(path)
+    if local:
+        _check_directory(path)
         if revision is not None:
             raise ModelError(f"the model {path!r} is a directory, which has no revisions: remove revision {revision!r}")
     from transformers import AutoModelForCausalLM
 
     wanted = dtype_of(dtype)
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            where, revision=revision or "main", dtype=wanted or "auto", output_loading_info=True, low_cpu_mem_usage=True
-        )
+        with _quietly():
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                where,
+                revision=revision or "main",
+                dtype=wanted or "auto",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # reported, and refused below with the names
+            )
     except Exception as problem:
-        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_first_line(problem)}") from problem
+        nor = "" if local else "; there is no directory of that name either"
+        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}{nor}") from problem
     model, report = loaded
-    _check_report(path, report)
+    _check_report(path, report, model.config)
     if device is not None:
         try:
             model = model.to(torch.device(device))
         except (RuntimeError, AssertionError) as problem:
-            raise ModelError(f"the model {path!r} cannot be moved to device {device!r}: {str(problem).splitlines()[0]}") from problem
-    return model.eval(), _tokenizer(where, revision)
+            raise ModelError(f"the model {path!r} cannot be moved to device {device!r}: {_reason(problem)}") from problem
+    return model.eval()  # type: ignore[no-any-return]
 
 
 def _at(revision: str | None) -> str:
     return f" at revision {revision!r}" if revision else ""
 
 
-def _check_directory(folder: Path) -> None:
+def _check_directory(path: str) -> None:
+    folder = Path(path).expanduser()
+    if not path:
+        raise ModelError("the model's path is empty; give the folder that holds config.json, or a hub id such as 'owner/name'")
     if not folder.exists():
         raise ModelError(
             f"the model directory {str(folder)!r} does not exist; give the folder that holds config.json, or a hub id such as 'owner/name'"
@@ -72,7 +105,7 @@ def _check_directory(folder: Path) -> None:
         raise ModelError(f"the model directory {str(folder)!r} has no config.json; it holds {', '.join(names) or 'nothing'}")
 
 
-def _check_report(path: str, report: Any) -> None:
+def _check_report(path: str, report: Any, config: Any) -> None:
     found: dict[str, Any] = report if isinstance(report, dict) else vars(report)
     for key, what in (("missing_keys", "lacks"), ("mismatched_keys", "has the wrong shape for")):
         names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in found.get(key) or ())
@@ -82,27 +115,40 @@ def _check_report(path: str, report: Any) -> None:
                 f"the checkpoint {path!r} {what} {', '.join(names[:3])}{more}: these weights would be random. "
                 "Save the whole model again, or check that config.json belongs to it"
             )
+    layers = getattr(config, "num_hidden_layers", None)
+    left_out = sorted(
+        {int(n) for key in found.get("unexpected_keys") or () for n in re.findall(r"\b(?:layers|h)\.(\d+)\.", key)}
+        - set(range(layers or 0))
+    )
+    if layers is not None and left_out:
+        raise ModelError(
+            f"the checkpoint {path!r} has weights of layer {left_out[0]}, but config.json names {layers} layers: they would be left out. "
+            "Check that config.json belongs to it"
+        )
 
 
-def _tokenizer(where: str, revision: str | None) -> Any:
+def load_tokenizer(path: str, revision: str | None) -> Any:
     """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none. Raises `ModelError` for a broken one."""
     from transformers import AutoTokenizer
 
-    open_tokenizer: Any = AutoTokenizer.from_pretrained
+    where, open_tokenizer = _place(path), cast(Any, AutoTokenizer.from_pretrained)
     try:
-        return open_tokenizer(where, revision=revision or "main")
+        with _quietly():
+            return open_tokenizer(where, revision=revision or "main")
     except Exception as problem:
         if looks_local(where) and not any(
             (Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
         ):
             return None
         raise ModelError(
-            f"the tokenizer of {where!r}{_at(revision)} cannot be loaded: {_first_line(problem)}; mend it, or give another tokenizer"
+            f"the tokenizer of {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}; mend it, or give another tokenizer"
         ) from problem
 
 
-def _first_line(problem: Exception) -> str:
-    return f"{str(problem).strip().splitlines()[0] if str(problem).strip() else 'no reason given'} ({type(problem).__name__})"
+def _reason(problem: BaseException) -> str:
+    """The library's own words, on one line."""
+    words = " ".join(str(problem).split()) or "no reason given"
+    return f"{words if len(words) <= 300 else words[:300] + ' …'} ({type(problem).__name__})"
 
 
 # entries of a config that do not change what the model computes
@@ -115,10 +161,9 @@ _NOT_COMPUTED = {
 def weights_digest(model: nn.Module) -> str:
     """sha256 over the class, the config, and the names, types, shapes and bytes of all parameters and buffers."""
     digest = hashlib.sha256(type(model).__name__.encode())
-    config: Any = model.config
-    settings = {
-        key: value for key, value in config.to_dict().items() if key not in _NOT_COMPUTED and "dropout" not in key and "pdrop" not in key
-    }
+    config: Any = getattr(model, "config", None)
+    entries: dict[str, Any] = config.to_dict() if hasattr(config, "to_dict") else {}
+    settings = {key: value for key, value in entries.items() if key not in _NOT_COMPUTED and "drop" not in key}
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -49,8 +49,8 @@ class Anatomy:
 
     @property
     def universe(self) -> Universe:
-        """The numbers of layers, query heads and neurons."""
-        return Universe(len(self.blocks), self.heads, self.neurons)
+        """The numbers of layers, heads and neurons, and which edges there are."""
+        return Universe(len(self.blocks), self.heads, self.neurons, self.kv_heads, self.parallel)
 
     @cached_property
     def norms(self) -> dict[int, Norm]:

@@ -18,14 +18,24 @@ METHODS = Registry(
         "exact": "pytest_circuits.attribution.exact:Exact",
     },
     {
-        "eap": {"levels": ("component",), "options": ()},
-        "atp": {"levels": ("component", "neuron"), "options": ()},
-        "eap_ig": {"levels": ("component",), "options": ("steps", "rule")},
-        "ig_activations": {"levels": ("component", "neuron"), "options": ("steps", "rule", "unpaired")},
-        "relp": {"levels": ("component", "neuron"), "options": ("unpaired",)},
-        "gradient": {"levels": ("component", "neuron"), "options": ()},
-        "weight_gradient": {"levels": ("component",), "options": ("normalisation", "gradient_batch")},
+        "eap": {"levels": ("component", "edge"), "options": (), "clean_gradient": True},
+        "atp": {"levels": ("component", "neuron"), "options": ("positions",), "clean_gradient": True},
+        "eap_ig": {"levels": ("component", "edge"), "options": ("steps", "rule")},
+        "ig_activations": {"levels": ("component", "neuron"), "options": ("steps", "rule", "unpaired", "positions")},
+        "relp": {"levels": ("component", "neuron"), "options": ("unpaired", "positions"), "clean_gradient": True},
+        "gradient": {"levels": ("component", "neuron"), "options": ("positions",), "clean_gradient": True},
+        "weight_gradient": {"levels": ("component",), "options": ("normalisation", "gradient_batch"), "clean_gradient": True},
         "exact": {"levels": ("component",), "options": ("kind",)},
     },
 )
-METRICS = ("logit_diff", "log_prob", "prob")
+METRICS = ("logit_diff", "log_prob", "prob", "kl")
+COMPARISONS = ("kl",)  # metrics that compare with the intact model, where they and their derivatives are zero
+
+
+def vanishing(method: str, metric: str) -> str:
+    """Why a metric has no gradient for a method that takes it at the clean input."""
+    able = ", ".join(name for name in METHODS if not METHODS.fact(name, "clean_gradient", False))
+    return (
+        f"{method} takes the gradient at the clean input, where {metric} to the intact model is at its minimum and its gradient vanishes: "
+        f"use the metric logit_diff, log_prob or prob, or one of the methods {able}"
+    )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..engine.batches import Batch
 from ..engine.gradients import Rules, gradient_scores
-from .base import Job, Method
+from .base import Job, Method, Positions
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,13 @@ class Atp(Method):
     """Node attribution patching: Σ over positions and dimensions of (a(corrupt) − a(clean))·∂m/∂a, gradients at the clean input.
 
     It is the first-order estimate of m(unit patched with its corrupt value) − m(clean), and equals the signed sum of
-    the unit's outgoing EAP edges.
+    the unit's outgoing EAP edges. `positions`: all (summed), last (the last prompt token), answer (those whose logits
+    are scored), or each: units are then named by position, `L0H1@-1`.
     """
 
+    positions: Positions = "all"
     name: ClassVar[str] = "atp"
+    clean_gradient: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
 
     def rules(self, job: Job) -> Rules | None:
@@ -34,4 +37,4 @@ class Atp(Method):
     def scores(self, job: Job, batch: Batch) -> Tensor:
         """[batch, units]."""
         other = self.baseline(job, batch)
-        return gradient_scores(job.runner, batch, job.metric, job.sites, other, job.universe.size(job.level), self.rules(job))
+        return gradient_scores(job.runner, batch, job.metric, job.sites, other, job.pool(batch), self.rules(job))

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..engine.batches import Batch, batches
+from ..engine.comparison import with_intact
 from ..engine.encode import EncodedTask
+from ..engine.positions import check_positions, pooled, span_of
 from ..engine.runner import Runner
 from ..engine.sites import Site, sites_of
 from ..engine.taps import measuring
 from ..errors import MeasurementError, OptionError, suggestion
 from ..registry import with_options
 from ..results import Attribution
-from ..units import Universe
+from ..units import Span, Universe
+from . import COMPARISONS, vanishing
+from .strongest import strongest
+
+Positions = Literal["all", "each", "last", "answer"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,27 @@ class Job:
     batch_size: int | None
     sites: list[Site]
     universe: Universe
+    positions: str = "all"
+
+    @cached_property
+    def span(self) -> Span:
+        """Every position that some example of the task has."""
+        return span_of(self.task)
+
+    @property
+    def columns(self) -> int:
+        """How many scores an example has."""
+        return self.universe.size(self.level) * (len(self.span) if self.positions == "each" else 1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Unit names, in the order of the columns."""
+        names = self.universe.names(self.level)
+        return self.span.names(names) if self.positions == "each" else names
+
+    def pool(self, batch: Batch) -> Callable[[Tensor], Tensor]:
+        """Sums [batch, T, units, width] to [batch, columns]: over width, and over positions unless each is a unit."""
+        return lambda x: pooled(x, self.positions, batch.start, self.span)
 
     @property
     def rows(self) -> int:
@@ -55,6 +83,7 @@ class Method:
 
     name: ClassVar[str]
     levels: ClassVar[tuple[str, ...]] = ("component",)
+    clean_gradient: ClassVar[bool] = False  # whether scores are derivatives at the clean input
 
     def scores(self, job: Job, batch: Batch) -> Tensor:
         """Signed scores of one batch; [batch, units]."""
@@ -68,18 +97,31 @@ class Method:
         """Which examples were measured together; by default each on its own."""
         return np.arange(job.rows)
 
-    def run(self, job: Job) -> Tensor:
-        """Scores of all examples in their order; [n_examples, n_units], on the CPU."""
-        out = torch.zeros(job.rows, job.universe.size(job.level), dtype=torch.float32)
+    def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
+        """Row numbers and their scores [rows, columns], a batch at a time."""
         for batch in job.batches(self.shrink()):
-            out[batch.rows] = self.scores(job, batch).detach().to("cpu", torch.float32)
+            yield batch.rows, self.scores(job, with_intact(job.runner, batch, job.metric)).detach()
+
+    def run(self, job: Job) -> Tensor:
+        """Scores of all examples in their order; [n_examples, columns], on the CPU."""
+        out = torch.zeros(job.rows, job.columns, dtype=torch.float32)
+        for rows, scores in self.pieces(job):
+            out[rows] = scores.to("cpu", torch.float32)
         return out
 
+    def top(self, job: Job, k: int) -> tuple[Tensor, Tensor]:
+        """The k strongest scores of each example and their columns, [n_examples, k] each; only one batch's other scores ever exist."""
+        values, columns = torch.zeros(job.rows, k, dtype=torch.float32), torch.zeros(job.rows, k, dtype=torch.int32)
+        for rows, scores in self.pieces(job):
+            best, where = strongest(scores.float(), k)
+            values[rows], columns[rows] = best.cpu(), where.to("cpu", torch.int32)
+        return values, columns
+
     def mean(self, job: Job) -> Tensor:
-        """The signed mean over all examples, without keeping them; [1, n_units]."""
-        total = torch.zeros(job.universe.size(job.level), dtype=torch.float64)
-        for batch in job.batches(self.shrink()):
-            total += self.scores(job, batch).detach().to("cpu", torch.float64).sum(0)
+        """The signed mean over all examples, without keeping them; [1, columns]."""
+        total = torch.zeros(job.columns, dtype=torch.float64)
+        for _, scores in self.pieces(job):
+            total += scores.to("cpu", torch.float64).sum(0)
         return (total / job.rows).to(torch.float32)[None]
 
 
@@ -93,6 +135,7 @@ class Call:
     examples: Sequence[int] | None = None
     reduce: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    top: int | None = None
 
 
 def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], call: Call) -> Attribution:
@@ -101,15 +144,24 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], cal
     """
     if call.level not in method_class.levels:
         raise OptionError(f"{method_class.name} does not work at level {call.level!r}; {suggestion(call.level, method_class.levels)}")
-    if call.reduce not in (None, "mean"):
-        raise OptionError(f"unknown reduction {call.reduce!r}; allowed: mean, or none")
+    if call.metric in COMPARISONS and method_class.clean_gradient:
+        raise OptionError(vanishing(method_class.name, call.metric))
+    _check_reduction(call)
     options = dict(call.options)
     where = options.pop("site", "mlp_activation")
     method = with_options(method_class, options)
+    positions = getattr(method, "positions", "all")
+    check_positions(positions)
     sites, universe = sites_of(runner.anatomy, call.level, where)
-    job = Job(runner, task, call.examples, call.metric, call.level, call.batch_size, sites, universe)
+    job = Job(runner, task, call.examples, call.metric, call.level, call.batch_size, sites, universe, positions)
+    indices = None
     with measuring(runner.model):
-        scores = (method.mean(job) if call.reduce else method.run(job)).numpy()
+        if call.reduce:
+            scores = method.mean(job).numpy()
+        elif call.top is None:
+            scores = method.run(job).numpy()
+        else:
+            scores, indices = (t.numpy() for t in method.top(job, min(call.top, job.columns)))
     if not np.isfinite(scores).all():
         bad = int((~np.isfinite(scores)).any(1).sum())
         raise MeasurementError(
@@ -117,4 +169,14 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], cal
             "try dtype: float32, and check the checkpoint for NaN weights"
         )
     blocks = np.zeros(1, np.int64) if call.reduce else method.blocks(job)
-    return Attribution(scores, universe.names(call.level), method_class.name, call.level, call.metric, blocks, {"site": where, **options})
+    details = {"site": where, **options}
+    return Attribution(scores, job.names, method_class.name, call.level, call.metric, blocks, details, indices)
+
+
+def _check_reduction(call: Call) -> None:
+    if call.reduce not in (None, "mean"):
+        raise OptionError(f"unknown reduction {call.reduce!r}; allowed: mean, or none")
+    if call.top is not None and (isinstance(call.top, bool) or not isinstance(call.top, int) or call.top < 1):
+        raise OptionError(f"top must be a whole number of at least 1, got {call.top!r}")
+    if call.top is not None and call.reduce:
+        raise OptionError("top keeps the strongest units of each example and reduce='mean' has one row for all: give one of them")

@@ -30,9 +30,13 @@ class Eap(Method):
     """
 
     name: ClassVar[str] = "eap"
+    levels: ClassVar[tuple[str, ...]] = ("component", "edge")
+    clean_gradient: ClassVar[bool] = True
 
     def scores(self, job: Job, batch: Batch) -> Tensor:
-        """[batch, components]."""
+        """[batch, components], or signed [batch, edges] in the order of `pytest_circuits.edges`."""
+        if job.level == "edge":
+            return torch.cat([edges.transpose(1, 2).flatten(1) for _, edges in self.edges(job, batch)], 1)
         total = torch.zeros(len(batch), job.universe.components, device=batch.clean.device)
         for upstream, edges in self.edges(job, batch):
             total[:, upstream] += edges.abs().sum(2).to(total.dtype)

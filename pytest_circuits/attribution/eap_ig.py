@@ -34,6 +34,7 @@ class EapIg(Eap):
     steps: int = 5
     rule: Literal["midpoint", "endpoint"] = "midpoint"
     name: ClassVar[str] = "eap_ig"
+    clean_gradient: ClassVar[bool] = False
 
     def edges(self, job: Job, batch: Batch) -> list[tuple[slice, Tensor]]:
         """Signed edge scores, averaged over the path before any absolute value is taken."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,12 +25,8 @@ class Exact(Method):
     kind: str = "counterfactual"
     name: ClassVar[str] = "exact"
 
-    def run(self, job: Job) -> Tensor:
-        """[n_examples, components]."""
+    def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
+        """All examples at once: [n_examples, components]."""
         outcome = sweep(job.runner, job.task, KINDS.get(self.kind)(), job.metric, job.batch_size, job.examples, job.examples)
         assert outcome.baseline is not None
-        return torch.from_numpy(outcome.metric - outcome.baseline.metric[:, None])
-
-    def mean(self, job: Job) -> Tensor:
-        """[1, components]."""
-        return self.run(job).mean(0, keepdim=True)
+        yield torch.arange(job.rows), torch.from_numpy(outcome.metric - outcome.baseline.metric[:, None])

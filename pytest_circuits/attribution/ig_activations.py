@@ -15,7 +15,7 @@ from ..engine.metrics import metric_function
 from ..engine.precision import wide
 from ..engine.sites import Site
 from ..engine.taps import Taps
-from .base import Job, Method
+from .base import Job, Method, Positions
 from .eap_ig import alphas
 
 
@@ -25,12 +25,13 @@ class IgActivations(Method):
 
     Over the units of one sublayer the scores sum to m(sublayer patched) − m(clean), up to the error of the rule
     (midpoint O(1/s²), endpoint k/s as in Transluce's code O(1/s)). Costs `steps` passes for each sublayer.
-    `unpaired` takes a zero baseline.
+    `unpaired` takes a zero baseline. `positions` as for `atp`.
     """
 
     steps: int = 10
     rule: Literal["midpoint", "endpoint"] = "midpoint"
     unpaired: bool = False
+    positions: Positions = "all"
     name: ClassVar[str] = "ig_activations"
     levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
 
@@ -44,11 +45,12 @@ class IgActivations(Method):
         clean = runner.activations(batch.clean, job.sites)
         corrupt = [torch.zeros_like(a) for a in clean] if self.unpaired else runner.activations(batch.corrupt, job.sites)
         streams = runner.residuals(batch.clean, batch.tail)[0] if runner.can_skip else None
-        out = torch.zeros(len(batch), job.universe.size(job.level), dtype=wide(clean[0]).dtype, device=batch.clean.device)
+        pool = job.pool(batch)
+        out = []
         for site, a, c in zip(job.sites, clean, corrupt, strict=True):
             slope = self._mean_gradient(job, batch, site, a, c, streams)
-            out[:, site.columns] = ((wide(c) - wide(a)) * slope).sum((1, 3))
-        return out
+            out.append(pool((wide(c) - wide(a)) * slope).to(batch.clean.device))
+        return torch.cat(out, 1)
 
     def _mean_gradient(self, job: Job, batch: Batch, site: Site, a: Tensor, c: Tensor, streams: list[Tensor] | None) -> Tensor:
         """∂m/∂a at one site, averaged over the path from clean to corrupt; [batch, T, units, width]."""

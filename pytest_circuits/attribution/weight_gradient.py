@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ class WeightGradient(Method):
     normalisation: Literal["sqrt_parameters", "none"] = "sqrt_parameters"
     gradient_batch: int = 1
     name: ClassVar[str] = "weight_gradient"
+    clean_gradient: ClassVar[bool] = True
 
     def _check(self) -> None:
         if self.normalisation not in ("sqrt_parameters", "none"):
@@ -38,15 +39,10 @@ class WeightGradient(Method):
         if not isinstance(self.gradient_batch, int) or self.gradient_batch < 1:
             raise OptionError(f"gradient_batch must be a whole number of at least 1, got {self.gradient_batch!r}")
 
-    def run(self, job: Job) -> Tensor:
-        """[n_examples, components]."""
+    def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches that are multiples of the gradient batch."""
         self._check()
-        return super().run(self._job(job))
-
-    def mean(self, job: Job) -> Tensor:
-        """[1, components]."""
-        self._check()
-        return super().mean(self._job(job))
+        return super().pieces(self._job(job))
 
     def blocks(self, job: Job) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Examples of one gradient batch belong together."""
@@ -63,7 +59,7 @@ class WeightGradient(Method):
         longest = max((len(ids) for ids in job.task.clean), default=1)
         size = job.runner.batch_size(job.batch_size, longest)
         whole = max(1, size // self.gradient_batch) * self.gradient_batch
-        return Job(job.runner, job.task, job.examples, job.metric, job.level, whole, job.sites, job.universe)
+        return replace(job, batch_size=whole)
 
     def scores(self, job: Job, batch: Batch) -> Tensor:
         """[batch, components]."""

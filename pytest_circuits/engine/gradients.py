@@ -23,10 +23,10 @@ def gradient_scores(
     metric: str,
     sites: Sequence[Site],
     baseline: Sequence[Tensor] | None,
-    units: int,
+    pool: Callable[[Tensor], Tensor],
     rules: Rules | None = None,
 ) -> Tensor:
-    """Σ over positions and width of (baseline − clean)·∂m/∂a, for each unit; [batch, units].
+    """(baseline − clean)·∂m/∂a at each site, [batch, T, units, width], as `pool` sums it: [batch, columns], sites side by side.
 
     `baseline` are the replaced values at each site (None: zero). `rules` adds hooks that change derivatives
     (RelP); they run before the sites are read, so that a site's gradient is the one under the rules.
@@ -45,8 +45,8 @@ def gradient_scores(
             site.tap(taps, watch)
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
         slopes = runner.gradients(value, seen)
-    scores = torch.zeros(len(batch), units, dtype=slopes[0].dtype, device=batch.clean.device)
-    for i, (site, slope) in enumerate(zip(sites, slopes, strict=True)):
+    scores = []
+    for i, slope in enumerate(slopes):
         change = -wide(seen[i].detach()) if baseline is None else wide(baseline[i]) - wide(seen[i].detach())
-        scores[:, site.columns] = (change * slope).sum((1, 3))
-    return scores
+        scores.append(pool(change * slope).to(batch.clean.device))
+    return torch.cat(scores, 1)

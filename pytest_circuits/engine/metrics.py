@@ -17,16 +17,21 @@ from ..errors import OptionError, TaskError, suggestion
 
 @dataclass(frozen=True)
 class Targets:
-    """What the logits are held against. `stop` is a bool mask [vocabulary] of tokens that must not follow, or None."""
+    """What the logits are held against. `stop` is a bool mask [vocabulary] of tokens that must not follow, or None.
+
+    `intact`: log-probabilities of the intact model [rows, tokens, vocabulary], for metrics that compare with it.
+    """
 
     answer: Tensor
     foils: Tensor
     scoring: str
     stop: Tensor | None = None
+    intact: Tensor | None = None
 
     def repeat(self, times: int) -> Targets:
         """The same rows, `times` times over (stacked ablations)."""
-        return Targets(self.answer.repeat(times, 1), self.foils.repeat(times, 1, 1), self.scoring, self.stop)
+        intact = None if self.intact is None else self.intact.repeat(times, 1, 1)
+        return Targets(self.answer.repeat(times, 1), self.foils.repeat(times, 1, 1), self.scoring, self.stop, intact)
 
 
 def _answer_logits(logits: Tensor, targets: Targets) -> Tensor:
@@ -63,7 +68,14 @@ def prob(logits: Tensor, targets: Targets) -> Tensor:
     return log_prob(logits, targets).exp()
 
 
-FUNCTIONS: dict[str, Callable[[Tensor, Targets], Tensor]] = {"logit_diff": logit_diff, "log_prob": log_prob, "prob": prob}
+def kl(logits: Tensor, targets: Targets) -> Tensor:
+    """KL(intact ‖ these logits) over the vocabulary in nats, summed over the answer's positions (teacher-forced); [rows]."""
+    assert targets.intact is not None, "the metric kl needs the intact model's log-probabilities"
+    here = logits[:, : targets.answer.shape[1]].log_softmax(2)
+    return (targets.intact.exp() * (targets.intact - here)).sum((1, 2))
+
+
+FUNCTIONS: dict[str, Callable[[Tensor, Targets], Tensor]] = {"logit_diff": logit_diff, "log_prob": log_prob, "prob": prob, "kl": kl}
 
 
 def metric_function(name: str) -> Callable[[Tensor, Targets], Tensor]:

@@ -57,8 +57,8 @@ class Site:
 
 
 def sites_of(anatomy: Anatomy, level: str = "component", site: str = "mlp_activation") -> tuple[list[Site], Universe]:
-    """All sites of a level in forward order, and the universe that their columns index."""
-    if level == "component":
+    """All sites of a level in forward order, and the universe that their columns index; edges start at the sites of components."""
+    if level in ("component", "edge"):
         step = anatomy.heads + 1
         found = []
         for block in anatomy.blocks:

@@ -47,7 +47,7 @@ class Anatomy:
     neurons: int
     parallel: bool
 
-    @property
+    @cached_property
     def universe(self) -> Universe:
         """The numbers of layers, heads and neurons, and which edges there are."""
         return Universe(len(self.blocks), self.heads, self.neurons, self.kv_heads, self.parallel)

@@ -16,6 +16,6 @@ def strongest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     above, level = size > least, size == least
     room = k - above.sum(1, keepdim=True)
     columns = (above | (level & (level.cumsum(1) <= room))).nonzero()[:, 1].view(-1, k)
-    order = size.gather(1, columns).argsort(1, descending=True, stable=True)
+    order = size.gather(1, columns).argsort(dim=1, descending=True, stable=True)
     columns = columns.gather(1, order)
     return scores.gather(1, columns), columns

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: specs test lint setup clean models
+.PHONY: specs test lint setup clean models benchmarks
 
 specs: setup
 	$(BIN)/python -m pytest specs -m "not slow" --circuits-json=build/specs.json
@@ -14,6 +14,11 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Ratios of things timed side by side; needs an idle machine and some minutes.
+benchmarks: setup
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[benchmark]"
+	$(BIN)/python -m benchmarks
 
 # Trains the reference models again from their recipes (CPU minutes each); checkpoints are replaced.
 models: setup

@@ -1,0 +1,36 @@
+"""`python -m benchmarks [NAME …] [--rounds N] [--json PATH]`: print the table of ratios, and write it as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from importlib import import_module
+from pathlib import Path
+
+SUITES = ("attribution", "lens", "startup", "memory")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[*SUITES, []], default=list(SUITES))
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--json", type=Path, default=Path("build/benchmarks.json"))
+    given = parser.parse_args()
+    found = []
+    for suite in given.suites:
+        try:
+            module = import_module(f"benchmarks.{suite}")
+            for row in module.rows(given.rounds):
+                found.append({"suite": suite, **row.as_dict()})
+                spread = f" ({row.low:.2f}–{row.high:.2f})" if row.high else ""
+                met = {True: "met", False: "MISSED", None: ""}[row.met]
+                print(f"{row.name:60} {row.ratio:7.2f}{spread:16} {row.bar:10} {met:7} {row.note}", flush=True)
+        except ModuleNotFoundError as problem:
+            print(f"{suite}: left out, {problem.name} is not installed (pip install 'pytest-circuits[benchmark]')")
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps({"machine": platform.processor() or platform.machine(), "rows": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

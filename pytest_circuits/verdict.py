@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil, isfinite
+from math import isfinite
 from typing import Any
 
 CERTIFIED, REFUTED, INCONCLUSIVE, INVALID = "certified", "refuted", "inconclusive", "invalid"
@@ -103,7 +103,12 @@ def _more(estimate: Estimate, floor: float, ceiling: float) -> str:
     """How many examples would probably settle it: interval widths shrink with the square root of n."""
     gap = min(abs(estimate.value - edge) for edge in (floor, ceiling) if isfinite(edge))
     half = max(estimate.value - estimate.interval[0], estimate.interval[1] - estimate.value)
-    if gap <= 0:
-        return "; the estimate lies on the bound, so no number of examples is likely to settle it"
-    wanted = ceil(estimate.n * (half / gap) ** 2 * 1.1)
+    if gap * 100 <= half:
+        return "; the estimate lies on the bound, so no affordable number of examples is likely to settle it"
+    wanted = _two_digits(estimate.n * (half / gap) ** 2 * 1.1)
     return f"; about {max(wanted, estimate.n + 1)} examples instead of {estimate.n} would probably settle it"
+
+
+def _two_digits(number: float) -> int:
+    step: int = 10 ** max(0, len(str(int(number))) - 2)
+    return round(number / step) * step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Lab:
         self.models = Models(store.fingerprints, device=device, dtype=dtype, max_open=max_open, opener=opener, emit=self._emit)
         self._load_task = load_task or _load_source
         self._tasks: dict[TaskSource, Task | CircuitsError] = {}
-        self._failed: dict[str, CircuitsError] = {}
+        self._failed: dict[tuple[str, ModelSource], CircuitsError] = {}
         self._encoded: dict[str, Encoded] = {}
         self._guard = threading.RLock()
         self.spent = Cost()
@@ -240,8 +240,9 @@ class Lab:
 
     def _obtain(self, order: _Order, tally: _Tally, wait: bool = True) -> tuple[Any, bool, str]:
         """The result, whether it was there, and the request in words. A failure is raised again, not tried again."""
-        if order.key in self._failed:
-            raise self._failed[order.key].with_traceback(None)
+        attempt = order.key, replace(order.request.model, name="")  # equal weights elsewhere, or on another device, may work
+        if attempt in self._failed:
+            raise self._failed[attempt].with_traceback(None)
         try:
             if order.on_disk and tally.measure:
                 value, hit = self.store.fetch(
@@ -261,7 +262,7 @@ class Lab:
         except Offline:
             raise
         except CircuitsError as problem:
-            self._failed[order.key] = problem
+            self._failed[attempt] = problem
             raise
 
     def _measure(self, order: _Order, tally: _Tally) -> Any:

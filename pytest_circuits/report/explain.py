@@ -29,7 +29,7 @@ def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
 
 def headline(record: Mapping[str, Any]) -> str:
     """One line: `refuted: reuse(ioi) = 0.443 [0.381, 0.506], should be at least 0.9`; of an invalid claim, why it is."""
-    what = f"{record['property']}({', '.join(record['tasks'])})"
+    what = f"{record['property']}({', '.join(record['tasks'])})" if record["tasks"] else record["property"]
     told = f"{record['verdict']}: {what}"
     unexpected = record["expect"] != "certified" and not record["passed"]
     wanted = f"; the claim expects {record['expect']}" if unexpected else ""

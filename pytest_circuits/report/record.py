@@ -10,6 +10,7 @@ from .document import plain
 
 if TYPE_CHECKING:
     from ..lab.judge import Judgement
+    from ..results import Description
 
 
 def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> dict[str, Any]:
@@ -21,24 +22,32 @@ def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *,
     estimate, cost, model = judgement.estimate, judgement.cost, judgement.model
     if estimate is not None and not all(map(isfinite, (estimate.value, *estimate.interval))):
         estimate = None
+    told = ("claim", "property", "model", "tasks", "parameters")
     made: dict[str, Any] = plain(
         {
             "nodeid": nodeid,
-            **facts,
+            **{key: facts[key] for key in told},
             "estimate": None if estimate is None else estimate.value,
             "interval": None if estimate is None else list(estimate.interval),
             "interval_kind": None if estimate is None else estimate.kind,
             "confidence": facts["parameters"].get("confidence"),
             "n": 0 if estimate is None else estimate.n,
+            "bound": facts["bound"],
             "verdict": judgement.verdict.kind,
             "passed": judgement.verdict.kind == facts["expect"] if passed is None else passed,
             "reason": judgement.verdict.reason,
+            **{key: value for key, value in facts.items() if key not in (*told, "bound")},
             "details": judgement.details,
             "cost": cost.as_dict(),
-            "model_info": None if model is None else {
-                "fingerprint": model.fingerprint, "architecture": model.architecture, "parameters": model.parameters,
-                "dtype": model.dtype, **model.universe.as_dict(),
-            },
+            "model_info": None if model is None else _about(model),
         }
-    )  # fmt: skip
+    )
     return made
+
+
+def _about(model: Description) -> dict[str, Any]:
+    """What the document says of a model."""
+    return {
+        "fingerprint": model.fingerprint, "architecture": model.architecture, "parameters": model.parameters,
+        "dtype": model.dtype, **model.universe.as_dict(),
+    }  # fmt: skip

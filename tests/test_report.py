@@ -1,0 +1,203 @@
+"""The report: plain values, the document, explanations and annotations, from records alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from enum import Enum, IntEnum
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_circuits.errors import Invalid, ModelError
+from pytest_circuits.lab.cost import Cost
+from pytest_circuits.lab.judge import Judgement, judge
+from pytest_circuits.report.document import document, plain, tally, write
+from pytest_circuits.report.explain import explain, headline
+from pytest_circuits.report.github import commands
+from pytest_circuits.report.record import claim_record
+from pytest_circuits.report.telling import LONGEST, names
+from pytest_circuits.report.terminal import table
+from pytest_circuits.report.words import failed, passed
+from pytest_circuits.results import Description
+from pytest_circuits.units import Universe
+from pytest_circuits.verdict import INVALID, Bound, Estimate, Verdict
+
+FACTS = {
+    "claim": "c", "description": "", "property": "reuse", "model": "tiny", "tasks": ["swap"], "parameters": {"confidence": 0.9},
+    "bound": {"at_least": 0.5}, "expect": "certified", "file": "s.circuits.yaml", "line": 3,
+}  # fmt: skip
+MODEL = Description("abc", "llama", 1000, Universe(2, 3, 8), "float32")
+
+
+def record(outcome=None, model=MODEL, cost=None, passed=None, nodeid="s.circuits.yaml::c::tiny::swap", **facts):
+    facts = FACTS | facts
+    bound = Bound(*facts["bound"]["within"]) if "within" in facts["bound"] else Bound(**facts["bound"])
+    outcome = Estimate(0.4, (0.3, 0.45), 100, 0.9) if outcome is None else outcome
+    return claim_record(nodeid, judge(outcome, bound, cost or Cost(), model), facts, passed=passed) | {"outcome": "failed"}
+
+
+class Word(str, Enum):
+    ONE = "one"
+
+
+class Number(IntEnum):
+    TWO = 2
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)) | st.sampled_from([Word.ONE, Number.TWO, Fraction(1, 3), Path("a/b")])
+    | st.floats(width=32).map(np.float32) | st.integers(-5, 5).map(np.int64) | st.booleans().map(np.bool_),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner) | st.sets(st.integers()),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(json_like)
+def test_whatever_goes_in_comes_out_as_strict_json_of_plain_types(value):
+    """Records also travel between processes, which carries no subclasses."""
+
+    def check(one):
+        assert type(one) in (dict, list, str, int, float, bool, type(None)), type(one)
+        for inner in one.values() if isinstance(one, dict) else one if isinstance(one, list) else ():
+            check(inner)
+
+    made = plain(value)
+    check(made)
+    assert json.loads(json.dumps(made, allow_nan=False, ensure_ascii=False).encode("utf-8")) == made
+
+
+def test_numbers_that_are_not_finite_become_null_and_arrays_lists():
+    given = {"a": np.array([1.5, np.nan]), "b": float("inf"), 3: (1, {2}), "c": Word.ONE, "d": np.float64(0.5)}
+    assert plain(given) == {"a": [1.5, None], "b": None, "3": [1, [2]], "c": "one", "d": 0.5}
+
+
+def test_a_record_says_all_that_is_known_of_a_claim():
+    made = record(Estimate(np.float64(0.4), (0.3, 0.45), 100, 0.9, "betting", details={"k": np.int64(3)}), cost=Cost(2, 1, 0.5, 3, 4))
+    assert made.items() >= {"estimate": 0.4, "interval": [0.3, 0.45], "interval_kind": "betting", "confidence": 0.9, "n": 100}.items()
+    assert made.items() >= {"verdict": "refuted", "passed": False, "details": {"k": 3}, "bound": {"at_least": 0.5}}.items()
+    assert made["cost"] == {"forwards": 2, "backwards": 1, "seconds": 0.5, "hits": 3, "measured": 4, "cached": False}
+    assert record(expect="refuted")["passed"] is True
+    assert record(expect="refuted", passed=False)["passed"] is False
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_record_holds_a_whole_measurement_or_none(value, place):
+    parts = [0.4, 0.3, 0.5]
+    parts[place] = value
+    made = record(Estimate(parts[0], (parts[1], parts[2]), 100))
+    assert (made["estimate"], made["interval"], made["n"], made["verdict"]) == (None, None, 0, "invalid")
+    assert table(document([made], 0.1))
+
+
+def test_what_stopped_a_measurement_is_in_the_details():
+    assert record(Invalid("why", {"counted": 3}))["details"] == {"counted": 3}
+    assert record(ModelError("why"), model=None)["details"] == {"error": "ModelError"}
+
+
+def test_the_document_sums_costs_and_counts_verdicts():
+    records = [record(cost=Cost(2, 1, 0.1, 3, 4)), record(Invalid("x"), cost=Cost(5, 0, 0.1, 1, 1)), record(bound={"at_least": 0.2})]
+    made = document(records, 1.23456, [{"file": "f", "line": 1, "column": 2, "problem": "p"}])
+    assert made["schema"] == 1
+    assert made["suite"]["cost"] == {"forwards": 7, "backwards": 1, "cached": 4}
+    assert made["suite"]["verdicts"] == {"certified": 1, "refuted": 1, "inconclusive": 0, "invalid": 1}
+    assert (made["suite"]["seconds"], made["suite"]["errors"][0]["problem"]) == (1.235, "p")
+    assert all("model_info" not in claim for claim in made["claims"])
+    assert tally([]) == {"certified": 0, "refuted": 0, "inconclusive": 0, "invalid": 0}
+
+
+def test_models_of_one_name_are_told_apart_and_unknown_ones_are_not_made_into_another():
+    other = Description("xyz", "llama", 1000, Universe(2, 3, 8), "float32")
+    made = document([record(model=None), record(), record(model=other), record(model=None), record(), record(model=other)], 0.0)
+    assert [c["model"] for c in made["claims"]] == ["tiny", "tiny", "tiny-2", "tiny", "tiny", "tiny-2"]
+    assert {k: v["fingerprint"] for k, v in made["models"].items()} == {"tiny": "abc", "tiny-2": "xyz"}
+    assert document([record(model=None)], 0.0)["models"] == {"tiny": {"fingerprint": None, "architecture": None, "parameters": None}}
+
+
+def test_a_document_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    target = tmp_path / "new" / "deep" / "report.json"
+    write(target, {"a": math.nan, "b": "ü"})
+    assert target.read_text(encoding="utf-8") == '{\n "a": null,\n "b": "ü"\n}\n'
+    assert target.stat().st_mode & 0o777 == 0o644
+    write(target, {"c": 1})
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write(target, {"d": 2})
+    assert json.loads(target.read_text()) == {"c": 1}
+    assert [p.name for p in target.parent.iterdir()] == ["report.json"]
+
+
+@pytest.mark.parametrize(("made", "line"), [
+    (record(), "refuted: reuse(swap) = 0.400 [0.300, 0.450], should be at least 0.5"),
+    (record(bound={"within": [0.5, 0.6]}), "refuted: reuse(swap) = 0.400 [0.300, 0.450], should be within [0.5, 0.6]"),
+    (record(bound={"at_least": 0.2}, expect="refuted"), "certified: reuse(swap) = 0.400 [0.300, 0.450], is at least 0.2; the claim expects refuted"),
+    (record(bound={"at_least": 0.35}, tasks=["a", "b"]), "inconclusive: reuse(a, b) = 0.400 [0.300, 0.450], should be at least 0.35"),
+    (record(Invalid("nothing there\nmore"), tasks=[]), "invalid: reuse: nothing there"),
+    (record(Invalid("nothing there"), expect="refuted"), "invalid: reuse(swap): nothing there; the claim expects refuted"),
+], ids=lambda v: v if isinstance(v, str) else "")  # fmt: skip
+def test_the_first_line_of_an_explanation_says_it_all(made, line):
+    """pytest's short summary shows only that one."""
+    assert headline(made) == line
+    assert explain(made).split("\n")[0] == line
+
+
+def test_an_explanation_names_the_place_the_meaning_and_how_to_rerun():
+    lines = explain(record(description="heads are shared"), "sub/s.circuits.yaml::c::tiny::swap").split("\n")
+    assert lines[1:4] == [
+        "  sub/s.circuits.yaml:3 claim 'c', model 'tiny'",
+        "  heads are shared",
+        "  0.400 with 90% interval [0.300, 0.450]: the whole interval misses 'at least 0.5' (n = 100 examples)",
+    ]
+    assert lines[-1] == "  rerun: pytest 'sub/s.circuits.yaml::c::tiny::swap'"
+    assert "  more" in explain(record(Invalid("nothing there\nmore"))).split("\n")
+
+
+def test_long_sets_are_shortened():
+    units = [f"L0H{i}" for i in range(LONGEST + 3)]
+    assert names(units[:2]) == "{L0H0, L0H1}"
+    assert names(units).endswith(f"L0H{LONGEST - 1} and 3 more}}")
+    assert names([]) == "{}"
+
+
+def test_words_blame_the_worst_claim_that_failed():
+    certified, refuted, invalid = record(bound={"at_least": 0.2}), record(), record(Invalid("x"))
+    expected, open_ = record(expect="refuted"), record(bound={"at_least": 0.35})
+    assert failed([certified, refuted, open_]) == ("F", "REFUTED")
+    assert failed([refuted, invalid]) == ("!", "INVALID")
+    assert failed([certified, open_]) == ("?", "INCONCLUSIVE")
+    assert failed([certified, expected]) is None
+    assert failed([certified, open_], "pass") is None
+    assert failed([record(bound={"at_least": 0.35}, expect="refuted")], "pass") == ("?", "INCONCLUSIVE (expected refuted)")
+    assert failed([record(bound={"at_least": 0.2}, expect="invalid")]) == ("F", "CERTIFIED (expected invalid)")
+    assert (passed([certified]), passed([certified, expected]), passed([open_])) == ("CERTIFIED", "REFUTED (as expected)", "INCONCLUSIVE")
+
+
+def test_annotations_escape_what_github_reads_as_its_own(tmp_path, monkeypatch):
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    bad = record(Invalid("50% of\nthem"), claim="a,b:c", file="x/s.circuits.yaml", line=7)
+    made = document(
+        [bad, record(passed=True), record() | {"outcome": "xfailed"}], 0.0, [{"file": "t", "line": 1, "column": 2, "problem": "a%\nb"}]
+    )
+    found = commands(made, tmp_path)
+    assert found == [
+        "::error file=t,line=1,col=2,title=spec::a%25%0Ab",
+        "::error file=x/s.circuits.yaml,line=7,title=claim a%2Cb%3Ac::invalid: reuse(swap): 50%25 of",
+    ]
+    assert commands(made, tmp_path, claims=False) == found[:1]
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path.parent))
+    assert commands(made, tmp_path, claims=False) == [found[0].replace("file=t", f"file={tmp_path.name}/t")]
+
+
+def test_a_judgement_without_a_model_is_a_record_without_facts():
+    made = claim_record("n", Judgement(Verdict(INVALID, "gone"), None, Cost(), None), FACTS)
+    assert (made["model_info"], made["details"], made["reason"]) == (None, {}, "gone")

@@ -8,32 +8,50 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import ModelError, suggestion
+from ..errors import ModelError, OptionError
 from ..units import Universe
 from .families import FAMILIES, Family
 from .norms import Norm, norm_of
 from .projections import Reader, in_out, readers
+from .sizes import Sizes, sizes_of
+
+# attention implementations of transformers that leave out a cap on the attention scores, or refuse to run with one
+_WITHOUT_SOFTCAP = ("sdpa",)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One decoder layer. `output` is the attention's output projection, `down` the MLP's; heads are slices of `output`'s input."""
+    """One decoder layer. `output` is the attention's output projection, `down` the MLP's; heads are slices of `output`'s input.
+
+    stream after the layer = stream + scale · (post-norm of the attention's output) + scale · (post-norm of the MLP's output).
+    """
 
     index: int
     module: nn.Module
     output: nn.Module
     mlp: nn.Module
-    down: nn.Module
-    activation: nn.Module
+    down: nn.Module | None
+    activation: nn.Module | None
     readers: dict[str, Reader]
-    attention_norm: nn.Module
-    mlp_norm: nn.Module
+    attention_norm: nn.Module | None
+    mlp_norm: nn.Module | None
+    attention_post_norm: nn.Module | None
+    mlp_post_norm: nn.Module | None
     gated: bool
+    scale: float
+
+    @property
+    def mlp_output(self) -> nn.Module:
+        """The module whose output is the MLP's own output, before any post-norm."""
+        return self.mlp if self.down is None else self.down
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Where the parts of a model are, and how many there are."""
+    """Where the parts of a model are, and how many there are. `probed`: found by structure, not by its architecture's name.
+
+    `neurons` is 0 for mixtures of experts, which have no neuron level. `softcap` is the cap of the logits, or None.
+    """
 
     model: nn.Module
     family: Family
@@ -46,6 +64,8 @@ class Anatomy:
     width: int
     neurons: int
     parallel: bool
+    softcap: float | None = None
+    probed: bool = False
 
     @cached_property
     def universe(self) -> Universe:
@@ -54,11 +74,13 @@ class Anatomy:
 
     @cached_property
     def norms(self) -> dict[int, Norm]:
-        """The formula of every norm, by `id` of its module, each checked against the module."""
+        """The formula of every norm on the way of the residual stream, by `id` of its module, each checked against the module."""
         found: dict[int, Norm] = {}
         for block in self.blocks:
-            for name, module in (("attention", block.attention_norm), ("MLP", block.mlp_norm)):
-                found[id(module)] = norm_of(module, f"the {name} norm of layer {block.index}")
+            for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
+                module = getattr(block, name)
+                if module is not None and id(module) not in found:
+                    found[id(module)] = norm_of(module, f"the {name.replace('_', ' ')} of layer {block.index}")
         found[id(self.final_norm_module)] = norm_of(self.final_norm_module, "the final norm")
         return found
 
@@ -67,8 +89,17 @@ class Anatomy:
         """The norm before the unembedding."""
         return self.norms[id(self.final_norm_module)]
 
+    def require_neurons(self, what: str) -> None:
+        """Raise `OptionError` for `what` where MLPs are mixtures of experts."""
+        if not self.neurons:
+            raise OptionError(
+                f"{what} cannot be measured on a {self.architecture} model: its MLPs are mixtures of experts, where each token goes "
+                "through experts of its own and no single down projection has the neurons as inputs; use level: component "
+                "with eap, atp, eap_ig, ig_activations, gradient or exact"
+            )
 
-def _at(root: nn.Module, path: str, where: str) -> nn.Module:
+
+def _find(root: nn.Module, path: str, where: str) -> nn.Module:
     found: Any = root
     for part in path.split("."):
         found = getattr(found, part, None)
@@ -80,62 +111,90 @@ def _at(root: nn.Module, path: str, where: str) -> nn.Module:
 
 
 def anatomy_of(model: nn.Module) -> Anatomy:
-    """The anatomy of a Hugging Face causal LM. Raises `ModelError` naming what is missing or does not add up."""
-    config: Any = getattr(model, "config", None)
-    kind = getattr(config, "model_type", None)
+    """The anatomy of a Hugging Face causal LM: of its known architecture, or probed by structure where that is not known.
+
+    Raises `ModelError` naming what is missing or does not add up.
+    """
+    kind = getattr(getattr(model, "config", None), "model_type", None)
     if kind is None:
         raise ModelError(f"{type(model).__name__} has no config with a model_type: only Hugging Face causal LMs are supported")
-    if kind not in FAMILIES:
-        raise ModelError(
-            f"the architecture {kind!r} is not known; {suggestion(kind, FAMILIES)}. "
-            "Describe it with pytest_circuits.anatomy.register_family(model_type, Family(…))"
-        )
-    family = FAMILIES[kind]
-    heads = int(config.num_attention_heads)
-    kv_heads = int(getattr(config, "num_key_value_heads", None) or heads)
-    layers: Any = _at(model, family.layers, f"a {kind} model")
-    if len(layers) != config.num_hidden_layers:
-        raise ModelError(f"the config names {config.num_hidden_layers} layers, but the model has {len(layers)}")
-    first = _at(layers[0], family.output, "layer 0")
-    inputs, width = in_out(first).shape
-    if inputs % heads:
-        raise ModelError(f"the output projection has {inputs} inputs, which {heads} heads do not divide")
-    head_dim = inputs // heads
-    blocks = tuple(_block(layer, i, family, heads, kv_heads, head_dim) for i, layer in enumerate(layers))
-    parallel = bool(getattr(config, family.parallel)) if isinstance(family.parallel, str) else family.parallel
+    if kind in FAMILIES:
+        return assemble(model, FAMILIES[kind])
+    from .probe import probe  # here: probing runs the model, which the rest of this package does not
+
+    return probe(model)
+
+
+def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
+    """The parts that a family names, in this model. Raises `ModelError` for a part that is missing or has the wrong shape."""
+    sizes = sizes_of(model)
+    where = f"a {sizes.architecture} model"
+    layers: Any = _find(model, family.layers, where)
+    if len(layers) != sizes.layers:
+        raise ModelError(f"the config names {sizes.layers} layers, but the model has {len(layers)}")
+    softcap = getattr(sizes.config, family.final_softcap, None) if family.final_softcap else None
+    _check_attention(model, sizes, family)
+    inputs, width = in_out(_find(layers[0], family.output, "layer 0")).shape
+    if inputs % sizes.heads:
+        raise ModelError(f"the output projection has {inputs} inputs, which {sizes.heads} heads do not divide")
+    scale = family.residual_scale
+    scale = float(getattr(sizes.config, scale) if isinstance(scale, str) else scale)
+    blocks = tuple(_block(layer, i, family, sizes, inputs // sizes.heads, scale) for i, layer in enumerate(layers))
+    parallel = bool(getattr(sizes.config, family.parallel)) if isinstance(family.parallel, str) else family.parallel
+    down = blocks[0].down
     return Anatomy(
-        model,
-        family,
-        str(kind),
-        blocks,
-        _at(model, family.final_norm, f"a {kind} model"),
-        heads,
-        kv_heads,
-        head_dim,
-        width,
-        in_out(blocks[0].down).shape[0],
-        parallel,
+        model=model,
+        family=family,
+        architecture=sizes.architecture,
+        blocks=blocks,
+        final_norm_module=_find(model, family.final_norm, where),
+        heads=sizes.heads,
+        kv_heads=sizes.kv_heads,
+        head_dim=inputs // sizes.heads,
+        width=width,
+        neurons=0 if down is None else in_out(down).shape[0],
+        parallel=parallel,
+        softcap=None if softcap is None else float(softcap),
+        probed=probed,
     )
 
 
-def _block(layer: nn.Module, index: int, family: Family, heads: int, kv_heads: int, head_dim: int) -> Block:
+def _check_attention(model: nn.Module, sizes: Sizes, family: Family) -> None:
+    """Raise `ModelError` where the attention implementation leaves out a soft cap that the model was trained with."""
+    cap = getattr(sizes.config, family.attention_softcap, None) if family.attention_softcap else None
+    implementation = getattr(sizes.config, "_attn_implementation", None)
+    if cap is not None and implementation in _WITHOUT_SOFTCAP:
+        raise ModelError(
+            f"this {sizes.architecture} model caps its attention scores at {cap:g}, which attn_implementation={implementation!r} does not "
+            "compute; load it with attn_implementation='eager' (or model.set_attn_implementation('eager'))"
+        )
+
+
+def _block(layer: nn.Module, index: int, family: Family, sizes: Sizes, head_dim: int, scale: float) -> Block:
     where = f"layer {index}"
-    projections = [_at(layer, path, where) for path in family.qkv]
-    found = readers(projections, family.fused, heads, kv_heads, head_dim)
+    heads, kv_heads = sizes.heads, sizes.kv_heads
+    found = readers([_find(layer, path, where) for path in family.qkv], family.fused, heads, kv_heads, head_dim)
     for name, reader in found.items():
         outputs = in_out(reader.module).shape[1]
         expected = (heads + 2 * kv_heads) * head_dim if family.fused else reader.columns.numel()
         if outputs != expected:
             raise ModelError(f"{where}: the {name} projection has {outputs} outputs, expected {expected}")
+
+    def part(path: str | None) -> nn.Module | None:
+        return None if path is None else _find(layer, path, where)
+
     return Block(
-        index,
-        layer,
-        _at(layer, family.output, where),
-        _at(layer, family.mlp, where),
-        _at(layer, family.down, where),
-        _at(layer, family.activation, where),
-        found,
-        _at(layer, family.attention_norm, where),
-        _at(layer, family.mlp_norm, where),
-        family.gated,
+        index=index,
+        module=layer,
+        output=_find(layer, family.output, where),
+        mlp=_find(layer, family.mlp, where),
+        down=part(family.down),
+        activation=part(family.activation),
+        readers=found,
+        attention_norm=part(family.attention_norm),
+        mlp_norm=part(family.mlp_norm),
+        attention_post_norm=part(family.attention_post_norm),
+        mlp_post_norm=part(family.mlp_post_norm),
+        gated=family.gated,
+        scale=scale,
     )

@@ -13,26 +13,47 @@ from ..errors import OptionError
 
 @dataclass(frozen=True)
 class Family:
-    """One architecture.
+    """One architecture. A path is None where a layer has no such part.
 
-    qkv: paths of the query, key and value projections, or one path where they are fused.
-    fused: how a fused projection lays out its outputs: `blocks` = all queries, all keys, all values;
-        `heads` = for each head its query, key and value.
-    parallel: whether attention and MLP read the same residual: a bool, or the name of a config entry that says so.
+    Attributes:
+        layers: the list of decoder layers.
+        qkv: the query, key and value projections, or the one projection that makes all three.
+        output: the attention's output projection; a head is a slice of its input.
+        mlp: a module whose input is what the MLP reads; with `down` None, its output is also what the MLP writes.
+        down: the down projection; its output is the MLP's site and its inputs are the neurons. None for mixtures of experts.
+        activation: the module that applies the MLP's nonlinearity. None: unknown; `relp` is then refused.
+        attention_norm: the norm between the residual stream and q, k, v. None: they read the bare stream.
+        mlp_norm: the norm between the residual stream and the MLP. None: it reads the bare stream.
+        final_norm: the norm before the unembedding.
+        attention_post_norm: a norm of the attention's output before it is added to the stream.
+        mlp_post_norm: a norm of the MLP's output before it is added to the stream.
+        fused: how one projection for q, k and v lays out its outputs: `blocks`: all queries, all keys, all values; `heads`: for each
+            head its query, key and value; `groups`: for each key-value head its queries, its key and its value.
+        gated: whether a neuron is the product of an activation and a second projection.
+        parallel: whether attention and MLP read the same residual: a bool, or the name of a config entry that says so.
+        residual_scale: what the outputs of attention and MLP are multiplied with before they are added to the stream: a
+            number, or the name of a config entry.
+        attention_softcap: name of the config entry with the cap of the attention scores (None there: no cap).
+        final_softcap: name of the config entry with the cap of the logits (None there: no cap).
     """
 
     layers: str
     qkv: tuple[str, ...]
     output: str
     mlp: str
-    down: str
-    activation: str
-    attention_norm: str
-    mlp_norm: str
+    down: str | None
+    activation: str | None
+    attention_norm: str | None
+    mlp_norm: str | None
     final_norm: str
-    fused: Literal["blocks", "heads"] | None = None
+    attention_post_norm: str | None = None
+    mlp_post_norm: str | None = None
+    fused: Literal["blocks", "heads", "groups"] | None = None
     gated: bool = True
     parallel: bool | str = False
+    residual_scale: float | str = 1.0
+    attention_softcap: str | None = None
+    final_softcap: str | None = None
 
 
 _LLAMA = Family(
@@ -47,11 +68,35 @@ _LLAMA = Family(
     final_norm="model.norm",
 )
 
+_GEMMA2 = replace(
+    _LLAMA,
+    attention_post_norm="post_attention_layernorm",
+    mlp_norm="pre_feedforward_layernorm",
+    mlp_post_norm="post_feedforward_layernorm",
+    attention_softcap="attn_logit_softcapping",
+    final_softcap="final_logit_softcapping",
+)
+
+_EXPERTS = replace(_LLAMA, down=None, activation=None)
+
 FAMILIES: dict[str, Family] = {
     "llama": _LLAMA,
     "mistral": _LLAMA,
     "qwen2": _LLAMA,
     "qwen3": _LLAMA,
+    "gemma2": _GEMMA2,
+    "gemma3_text": _GEMMA2,
+    "olmo2": replace(
+        _LLAMA,
+        attention_norm=None,
+        attention_post_norm="post_attention_layernorm",
+        mlp_norm=None,
+        mlp_post_norm="post_feedforward_layernorm",
+    ),
+    "phi3": replace(_LLAMA, qkv=("self_attn.qkv_proj",), fused="blocks", activation="mlp.activation_fn"),
+    "mixtral": _EXPERTS,
+    "olmoe": _EXPERTS,
+    "qwen3_moe": _EXPERTS,
     "gpt2": replace(
         _LLAMA,
         layers="transformer.h",

@@ -50,6 +50,13 @@ class Norm:
         centred, r = self.parts(x)
         return centred * (r.detach() * self.weight)
 
+    def derivative(self, x: Tensor, changes: Tensor) -> Tensor:
+        """J v at x [batch, T, d]: small changes of the input [batch, changes, T, d] → of the output."""
+        centred, r = self.parts(x)
+        unit = (centred * r).unsqueeze(1)
+        v = changes - changes.mean(-1, keepdim=True) if self.centred else changes
+        return (v - unit * (unit * v).mean(-1, keepdim=True)) * (r.unsqueeze(1) * self.weight)
+
     def adjoint(self, x: Tensor, gradients: Tensor) -> Tensor:
         """Jᵀ g at x [..., d]: gradients with respect to the output [batch, readers, T, d] → with respect to the input."""
         centred, r = self.parts(x)

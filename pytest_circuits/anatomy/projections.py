@@ -39,5 +39,10 @@ def readers(modules: list[nn.Module], fused: str | None, heads: int, kv_heads: i
     if fused == "heads":
         grid = torch.arange(heads * 3 * head_dim).view(heads, 3, head_dim)
         return {name: Reader(modules[0], grid[:, i]) for i, name in enumerate(counts)}
+    if fused == "groups":
+        per = heads // kv_heads
+        grid = torch.arange(kv_heads * (per + 2) * head_dim).view(kv_heads, per + 2, head_dim)
+        parts = {"q": grid[:, :per].reshape(heads, head_dim), "k": grid[:, per], "v": grid[:, per + 1]}
+        return {name: Reader(modules[0], columns) for name, columns in parts.items()}
     starts = {"q": 0, "k": heads * head_dim, "v": (heads + kv_heads) * head_dim}
     return {name: Reader(modules[0], starts[name] + torch.arange(n * head_dim).view(n, head_dim)) for name, n in counts.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..anatomy import Anatomy, Block
 from ..anatomy.projections import in_out
@@ -54,8 +54,10 @@ def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slic
     """Signed edge scores: for each group of readers, the columns of its upstream components and [batch, upstream, readers].
 
     Groups in order: for each layer its attention readers (queries, keys, values) and its MLP; last the logits.
-    `change` [batch, components, T, d_model] is each component's corrupt − clean contribution to the stream.
+    `change` [batch, components, T, d_model] is each component's corrupt − clean output, as `residual_changes` gives it; what
+    follows before it reaches the stream (post-norms) is linearised at the run that `seen` shows.
     """
+    change = carried(anatomy, change, seen)
     found: list[tuple[slice, Tensor]] = []
     step = anatomy.heads + 1
 
@@ -68,18 +70,16 @@ def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slic
         below = block.index * step
         if below:
             add(below, _attention_gradients(anatomy, block, seen))
-        norm = anatomy.norms[id(block.mlp_norm)]
-        add(
-            below if anatomy.parallel else below + anatomy.heads,
-            norm.adjoint(seen.streams[("mlp", block.index)], seen.gradients[("mlp", block.index)].unsqueeze(1)),
-        )
+        key = ("mlp", block.index)
+        gradients = _before_norm(anatomy, block.mlp_norm, seen, key, seen.gradients[key].unsqueeze(1))
+        add(below if anatomy.parallel else below + anatomy.heads, gradients)
     add(len(anatomy.blocks) * step, seen.gradients[("logits", -1)].unsqueeze(1))
     return found
 
 
 @dataclass
 class Seen:
-    """What one clean pass shows: activations at the sites, streams before norms, gradients at the readers."""
+    """What one clean pass shows: activations at the sites, inputs of norms and of post-norms, gradients at the readers."""
 
     activations: list[Tensor]
     streams: dict[tuple[str, int], Tensor]
@@ -112,8 +112,11 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
         for site in sites:
             site.tap(taps, lambda x: seen.activations.append(x.detach()))
         for block in anatomy.blocks:
-            taps.on_input(block.attention_norm, keep_stream(("attention", block.index)), f"attention norm of layer {block.index}")
-            taps.on_input(block.mlp_norm, keep_stream(("mlp", block.index)), f"MLP norm of layer {block.index}")
+            for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
+                norm = getattr(block, name)
+                if norm is not None:
+                    key = (name.removesuffix("_norm"), block.index)
+                    taps.on_input(norm, keep_stream(key), f"{name.replace('_', ' ')} of layer {block.index}")
             for name, reader in block.readers.items() if block.index else ():  # nothing is upstream of the first layer's heads
                 if name == "q" or reader.module is not block.readers["q"].module:
                     taps.on_output(reader.module, keep_gradient((name, block.index)), f"{name} projection of layer {block.index}")
@@ -125,7 +128,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
 
 
 def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor], clean: Sequence[Tensor]) -> Tensor:
-    """Each component's corrupt − clean contribution to the residual stream; [batch, components, T, d_model]."""
+    """Each component's corrupt − clean output in d_model, before any post-norm; [batch, components, T, d_model]."""
     batch, positions = clean[0].shape[:2]
     first = wide(clean[0])
     out = torch.empty(batch, anatomy.universe.components, positions, anatomy.width, dtype=first.dtype, device=first.device)
@@ -139,6 +142,27 @@ def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor],
     return out
 
 
+def carried(anatomy: Anatomy, change: Tensor, seen: Seen) -> Tensor:
+    """Changes of outputs [batch, components, T, d_model] → changes of the residual stream: through post-norms and scales.
+
+    A post-norm acts on the sum of a sublayer's parts. Each part goes through its derivative at the run that `seen` shows, so
+    that the parts of a sublayer add up, and the signed edges of a component to its attribution patching score.
+    """
+    if all(b.attention_post_norm is None and b.mlp_post_norm is None and b.scale == 1 for b in anatomy.blocks):
+        return change
+    out = torch.empty_like(change)
+    for block in anatomy.blocks:
+        start = block.index * (anatomy.heads + 1)
+        parts = (
+            (("attention_post", block.index), block.attention_post_norm, slice(start, start + anatomy.heads)),
+            (("mlp_post", block.index), block.mlp_post_norm, slice(start + anatomy.heads, start + anatomy.heads + 1)),
+        )
+        for key, norm, columns in parts:
+            part = change[:, columns]
+            out[:, columns] = (part if norm is None else anatomy.norms[id(norm)].derivative(seen.streams[key], part)) * block.scale
+    return out
+
+
 def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
     """∂m/∂in of every q, k and v reader of a layer at the residual stream; [batch, readers, T, d_model]."""
     parts = []
@@ -148,5 +172,9 @@ def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
         heads, width = reader.columns.shape
         g = g.view(*g.shape[:2], heads, width).transpose(1, 2)
         parts.append(g @ wide(reader.weight().detach()).transpose(1, 2))
-    norm = anatomy.norms[id(block.attention_norm)]
-    return norm.adjoint(seen.streams[("attention", block.index)], torch.cat(parts, 1))
+    return _before_norm(anatomy, block.attention_norm, seen, ("attention", block.index), torch.cat(parts, 1))
+
+
+def _before_norm(anatomy: Anatomy, norm: nn.Module | None, seen: Seen, key: tuple[str, int], gradients: Tensor) -> Tensor:
+    """Gradients with respect to what a norm puts out → with respect to the stream that it reads; the same where there is no norm."""
+    return gradients if norm is None else anatomy.norms[id(norm)].adjoint(seen.streams[key], gradients)

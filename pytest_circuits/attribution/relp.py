@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from ..anatomy import Anatomy, Block
 from ..anatomy.norms import Norm
 from ..engine.gradients import Rules
+from ..engine.precision import wide
 from ..engine.taps import Edit, Taps
+from ..errors import OptionError
 from .atp import Atp
 from .base import Job
 
@@ -23,14 +25,23 @@ class Relp(Atp):
 
     Norms: their scale is a constant. Attention: the pattern is a constant. Activations: x·sg(act(x)/x). Gated products:
     half of the gradient to each factor; a neuron itself keeps all of it. Everything else: the ordinary gradient.
-    `unpaired` takes a zero baseline instead of the corrupt prompt.
+    A soft cap of the logits: z·sg(cap(z)/z); one of the attention scores is inside the constant pattern, as are norms of queries and
+    keys. `unpaired` takes a zero baseline instead of the corrupt prompt. Mixtures of experts are refused: the gated products inside
+    fused experts cannot be reached.
     """
 
     unpaired: bool = False
     name: ClassVar[str] = "relp"
 
     def rules(self, job: Job) -> Rules:
-        """The RelP rules, as hooks."""
+        """The RelP rules, as hooks. Raises `OptionError` where a rule has no module to act on."""
+        anatomy = job.runner.anatomy
+        anatomy.require_neurons("relp")
+        if any(block.activation is None for block in anatomy.blocks):
+            raise OptionError(
+                f"relp cannot be measured on this {anatomy.architecture} model: no module applies the MLP's activation, so its rule has "
+                "nowhere to act; name it with register_family(…, activation=…) if there is one, or use atp"
+            )
         return lambda taps: relp_rules(job.runner.anatomy, taps)
 
     def baseline(self, job: Job, batch: object) -> list[Tensor] | None:
@@ -50,11 +61,14 @@ def relp_rules(anatomy: Anatomy, taps: Taps) -> None:
     seen: set[int] = set()
     for block in anatomy.blocks:
         _pattern_rule(taps, block)
-        if id(block.activation) not in seen:  # a module that several layers share is called, and hooked, in each of them
-            seen.add(id(block.activation))
-            _activation_rule(taps, block.activation, f"activation of layer {block.index}")
-        if block.gated:
+        activation = block.activation
+        if activation is not None and id(activation) not in seen:  # one that several layers share is called, and hooked, in each of them
+            seen.add(id(activation))
+            _activation_rule(taps, activation, f"activation of layer {block.index}")
+        if block.gated and block.down is not None:
             taps.on_input(block.down, lambda z: straight(z, 0.5 * z), f"gated product of layer {block.index}")
+    if anatomy.softcap is not None:
+        _softcap_rule(taps, anatomy)
 
 
 def _with_input(taps: Taps, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
@@ -81,6 +95,21 @@ def _activation_rule(taps: Taps, module: nn.Module, label: str) -> None:
         return straight(y, x * ratio)
 
     _with_input(taps, module, rule, label)
+
+
+def _softcap_rule(taps: Taps, anatomy: Anatomy) -> None:
+    """The cap comes after the last module: its input is the unembedding's output, its output the model's logits."""
+    kept: list[Tensor] = []
+    unembedding: nn.Module = anatomy.model.get_output_embeddings()  # type: ignore[operator]
+    taps.on_output(unembedding, kept.append, "unembedding")
+
+    def rule(capped: Tensor) -> Tensor:
+        z = wide(kept.pop())
+        held = z.detach()
+        ratio = torch.where(held == 0, torch.ones_like(held), wide(capped.detach()) / torch.where(held == 0, torch.ones_like(held), held))
+        return straight(wide(capped), z * ratio)
+
+    taps.on_logits(anatomy.model, rule, "logits")
 
 
 def _slope_at_zero(module: nn.Module, like: Tensor) -> Tensor:

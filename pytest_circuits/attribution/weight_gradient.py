@@ -64,11 +64,12 @@ class WeightGradient(Method):
     def scores(self, job: Job, batch: Batch) -> Tensor:
         """[batch, components]."""
         anatomy = job.runner.anatomy
+        anatomy.require_neurons("weight_gradient")
         inputs: dict[tuple[str, int], Tensor] = {}
         outputs: dict[tuple[str, int], Tensor] = {}
         with torch.enable_grad(), Taps() as taps:
             for block in anatomy.blocks:
-                for kind, module in (("value", block.readers["v"].module), ("down", block.down)):
+                for kind, module in (("value", block.readers["v"].module), ("down", block.mlp_output)):
                     key = (kind, block.index)
                     taps.on_input(module, _keep(inputs, key), f"{kind} projection of layer {block.index}")
                     taps.on_output(module, _watch(outputs, key), f"{kind} projection of layer {block.index}")

@@ -39,7 +39,7 @@ class Site:
     @property
     def module(self) -> nn.Module:
         """The projection whose input or output the site is."""
-        return self.block.output if self.kind == "heads" else self.block.down
+        return self.block.output if self.kind == "heads" else self.block.mlp_output
 
     def view(self, x: Tensor) -> Tensor:
         """[batch, positions, features] → [batch, positions, units, width]."""
@@ -70,6 +70,7 @@ def sites_of(anatomy: Anatomy, level: str = "component", site: str = "mlp_activa
         raise OptionError(f"no sites at level {level!r}; {suggestion(level, ('component', 'neuron'))}")
     if site not in SITES:
         raise OptionError(f"unknown site {site!r}; {suggestion(site, SITES)}")
+    anatomy.require_neurons("the level 'neuron'")
     size = anatomy.neurons if site == "mlp_activation" else anatomy.width
     kind: Literal["neurons", "outputs"] = "neurons" if site == "mlp_activation" else "outputs"
     return (

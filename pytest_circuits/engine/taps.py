@@ -85,6 +85,20 @@ class Taps:
 
         self._handles.append(module.register_forward_hook(hook))
 
+    def on_logits(self, model: nn.Module, edit: Edit, label: str) -> None:
+        """Edit the logits that a causal LM returns."""
+        key = self._label(label)
+
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
+            if not self._concerned():
+                return
+            self._fired[key] += 1
+            new = edit(output.logits)
+            if new is not None:
+                output.logits = new
+
+        self._handles.append(model.register_forward_hook(hook))
+
     def _concerned(self) -> bool:
         return self._frame is None or current_frame(self._frame.model) is self._frame
 

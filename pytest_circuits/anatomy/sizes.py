@@ -1,0 +1,52 @@
+"""The sizes of a model, as its config names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from ..errors import ModelError
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many layers and heads a config names; `config` is the one of the text model."""
+
+    config: Any
+    architecture: str
+    layers: int
+    heads: int
+    kv_heads: int
+
+
+def sizes_of(model: nn.Module) -> Sizes:
+    """Read them. Raises `ModelError` for a config without attention heads or layers (recurrent and state-space models)."""
+    whole: Any = model.config
+    kind = str(whole.model_type)
+    if getattr(whole, "is_encoder_decoder", False):
+        raise ModelError(f"{kind!r} is an encoder–decoder: only decoder-only causal LMs can be measured")
+    config: Any = whole.get_text_config() if hasattr(whole, "get_text_config") else whole
+    heads, layers = (_number(config, names) for names in (("num_attention_heads", "n_head", "n_heads"), ("num_hidden_layers", "n_layers")))
+    for what, value in (("attention heads (num_attention_heads)", heads), ("layers (num_hidden_layers)", layers)):
+        if not value:
+            raise ModelError(
+                f"the config of this {kind!r} model names no {what}: only decoders whose layers have attention can be measured"
+            )
+    kv_heads = _number(config, ("num_key_value_heads", "num_kv_heads", "n_head_kv")) or (
+        1 if getattr(config, "multi_query", False) else heads
+    )
+    if not isinstance(heads, int) or heads % kv_heads:
+        raise ModelError(
+            f"the config of this {kind!r} model names {heads} query heads for {kv_heads} key-value heads, which do not divide them"
+        )
+    return Sizes(config, kind, layers, heads, kv_heads)
+
+
+def _number(config: Any, names: tuple[str, ...]) -> int:
+    """The first of these entries that is set; 0 where none is. Entries that differ by layer are refused."""
+    value = next((v for name in names if (v := getattr(config, name, None)) is not None), 0)
+    if not isinstance(value, int):
+        raise ModelError(f"the config entry {names[0]} is {value!r}: models whose layers differ in it cannot be measured")
+    return value

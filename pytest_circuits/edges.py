@@ -75,7 +75,8 @@ class Edges:
     @property
     def count(self) -> int:
         """How many edges there are."""
-        return self.readers[-1].columns.stop
+        last = self.readers[-1]
+        return last.start + last.sources
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
 from .results import Attribution, Description, Outcome, SweepOutcome
 from .tasks.base import Task
+from .units import level_of
 
 Examples = Sequence[int] | None
 
@@ -111,14 +112,17 @@ class Subject:
     ) -> Outcome:
         """Ablate a set of units (`remove`), or everything but a set (`keep`), on every example.
 
-        Units are all components, or all neurons; with neurons the universe of `keep` is the MLP neurons and attention
-        stays live. Returns an `Outcome` of [n_examples] arrays with the intact model as its `baseline`. `reference` are the
-        examples that a mean ablation takes its means over (default: the ablated ones). Raises `UnitError` for an unknown name.
+        Units are all components, all neurons, or all edges; `keep=[]` is at the level that the option `level` says (component).
+        With neurons the universe of `keep` is the MLP neurons and attention stays live. A name with a position, `L1N7@-1`, is
+        replaced at that position only. Of a removed edge's reader, and of no other, the stream is read with the source's current
+        contribution exchanged for the replacement's; what follows is recomputed. Returns an `Outcome` of [n_examples] arrays
+        with the intact model as its `baseline`. `reference` are the examples that a mean ablation takes its means over (default:
+        the ablated ones). Raises `UnitError` for an unknown name.
         """
         if (remove is None) == (keep is None):
             raise OptionError("give exactly one of remove=… and keep=…")
         names = _names(remove if remove is not None else keep)
-        level = options.pop("level", None) or ("neuron" if any("N" in str(u) for u in names) else "component")
+        level = options.pop("level", None) or level_of(names)
         shared: dict[str, Any] = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
         mode = "remove" if remove is not None else "keep"
         found = self.ablate_many(task, [names], mode, kind, **shared, **options)

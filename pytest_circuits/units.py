@@ -134,6 +134,12 @@ def split_position(name: str) -> tuple[str, int | None]:
     return unit, int(position)
 
 
+def level_of(names: Iterable[str]) -> str:
+    """The level of a set of unit names, by the form of the first; component for an empty set."""
+    first = next((str(name) for name in names), "")
+    return "edge" if ARROW in first else "neuron" if "N" in first else "component"
+
+
 def layer_of(name: str) -> int:
     """The layer of a unit name; of an edge, that of its source."""
     return int(name[1:].split("H")[0].split("M")[0].split("N")[0])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch, batches
+from ..engine.batches import batches
+from ..engine.comparison import with_intact
 from ..engine.encode import EncodedTask
 from ..engine.metrics import Targets, correct, log_prob, metric_function
 from ..engine.runner import Runner
-from ..engine.sites import Site, sites_of
-from ..engine.taps import Taps, measuring
-from ..errors import MeasurementError, OptionError, suggestion
+from ..engine.taps import measuring
+from ..errors import MeasurementError
 from ..results import Outcome
 from .base import Kind, Setting
+from .sets import sets_of
 
 
 class Ledger:
@@ -47,47 +47,6 @@ class Ledger:
         return Outcome(self.correct, self.metric, self.log_prob, baseline)
 
 
-def edited_logits(
-    runner: Runner,
-    batch: Batch,
-    sites: Sequence[Site],
-    masks: Tensor,
-    values: Sequence[Tensor],
-    layer: int = 0,
-    residual: Tensor | None = None,
-) -> Tensor:
-    """Logits of a batch under each of several replacement masks [sets, units]; rows are sets × examples, sets outermost.
-
-    Layers below `layer` are left out and `residual` [batch, T, d_model] taken as the stream before it.
-    """
-    sets = len(masks)
-
-    def put(mask: Tensor, value: Tensor) -> Callable[[Tensor], Tensor]:
-        def edit(x: Tensor) -> Tensor:
-            stacked = x.view(sets, len(batch), *x.shape[1:])
-            return torch.where(mask[:, None, None, :, None], value.to(x.dtype), stacked).flatten(0, 1)
-
-        return edit
-
-    prefix = runner.starting_at(layer, residual.repeat(sets, 1, 1)) if residual is not None else nullcontext()
-    with torch.no_grad(), prefix, Taps() as taps:
-        for site, value in zip(sites, values, strict=True):
-            mask = masks[:, site.columns]
-            if bool(mask.any()):
-                site.tap(taps, put(mask, value))
-        return runner.logits(batch.clean.repeat(sets, 1), batch.tail)
-
-
-def replaced_masks(sets: Sequence[Sequence[int]], mode: str, units: int) -> Tensor:
-    """Which units each set has replaced: its own (`remove`), or all but its own (`keep`); bool [sets, units]."""
-    if mode not in ("remove", "keep"):
-        raise OptionError(f"unknown mode {mode!r}; {suggestion(mode, ('remove', 'keep'))}")
-    masks = torch.zeros(len(sets), units, dtype=torch.bool)
-    for row, members in enumerate(sets):
-        masks[row, list(members)] = True
-    return masks if mode == "remove" else ~masks
-
-
 def ablate(
     runner: Runner,
     task: EncodedTask,
@@ -104,27 +63,29 @@ def ablate(
     """Outcomes of several sets of unit names; arrays [n_sets, n_examples].
 
     A set that replaces nothing is the intact model itself, bit for bit. At neuron level the universe is the MLP neurons:
-    attention stays live. Raises `UnitError` for a name that the model does not have.
+    attention stays live. Names of components and neurons may have a position: then only that position is replaced, and
+    nothing on an example that does not have it. Raises `UnitError` for a name that the model does not have.
     """
-    sites, universe = sites_of(runner.anatomy, level, site)
-    masks = replaced_masks([universe.index(names, level) for names in sets], mode, universe.size(level))
-    setting = Setting(runner, task, sites, examples, reference, batch_size)
+    chosen = sets_of(runner, task, sets, mode, level, site, examples)
+    touched = chosen.touched()
+    intact, changed = ([i for i, hit in enumerate(touched) if hit is wanted] for wanted in (False, True))
+    setting = Setting(runner, task, chosen.sites, examples, reference, batch_size)
     ledger = Ledger(len(sets), task.n if examples is None else len(examples), metric)
-    intact = [i for i in range(len(sets)) if not bool(masks[i].any())]
-    changed = [i for i in range(len(sets)) if bool(masks[i].any())]
     size = setting.size(examples)
     with measuring(runner.model):
         values = kind.prepare(setting) if changed else None
-        masks = masks.to(runner.device)
-        for batch in batches(task, size, runner.device, runner.vocabulary, examples):
+        for plain in batches(task, size, runner.device, runner.vocabulary, examples):
+            logits = None
             if intact:
                 with torch.no_grad():
-                    logits = runner.logits(batch.clean, batch.tail)
+                    logits = runner.logits(plain.clean, plain.tail)
+            batch = with_intact(runner, plain, metric, logits)
+            if logits is not None:
                 ledger.write(intact, batch.rows, logits.repeat(len(intact), 1, 1), batch.targets)
             if values is not None:
                 replacements = values(batch)
-                stack = max(1, size // len(batch))
+                stack = chosen.rows(size, batch)
                 for begin in range(0, len(changed), stack):
                     these = changed[begin : begin + stack]
-                    ledger.write(these, batch.rows, edited_logits(runner, batch, sites, masks[these], replacements), batch.targets)
+                    ledger.write(these, batch.rows, chosen.logits(batch, these, replacements), batch.targets)
     return ledger.outcome()

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import torch
 
 from ..engine.batches import batches
+from ..engine.comparison import with_intact
 from ..engine.encode import EncodedTask
 from ..engine.runner import Runner
 from ..engine.sites import sites_of
 from ..engine.taps import measuring
 from ..results import SweepOutcome
 from .base import Kind, Setting
-from .run import Ledger, edited_logits
+from .run import Ledger
+from .stacked import edited_logits
 
 
 def sweep(
@@ -40,8 +42,9 @@ def sweep(
         values = kind.prepare(setting)
         one_each = torch.eye(universe.components, dtype=torch.bool, device=runner.device)
         reuse = runner.can_skip
-        for batch in batches(task, size, runner.device, runner.vocabulary, examples):
-            streams, logits = runner.residuals(batch.clean, batch.tail)
+        for plain in batches(task, size, runner.device, runner.vocabulary, examples):
+            streams, logits = runner.residuals(plain.clean, plain.tail)
+            batch = with_intact(runner, plain, metric, logits)
             intact.write([0], batch.rows, logits, batch.targets)
             replacements = values(batch)
             stack = max(1, size // len(batch))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from ..errors import OptionError, suggestion
@@ -17,9 +19,10 @@ def check_positions(which: str) -> None:
         raise OptionError(f"unknown positions {which!r}; {suggestion(which, POSITIONS)}")
 
 
-def span_of(task: EncodedTask) -> Span:
-    """Every position that some example of the task has, whichever examples are measured."""
-    return Span(max(task.start) + 1, max(len(ids) - start - 1 for ids, start in zip(task.clean, task.start, strict=True)))
+def span_of(task: EncodedTask, examples: Sequence[int] | None = None) -> Span:
+    """Every position that some example of the task has, or some of these examples."""
+    chosen = range(task.n) if examples is None else examples
+    return Span(max(task.start[i] for i in chosen) + 1, max(len(task.clean[i]) - task.start[i] - 1 for i in chosen))
 
 
 def pooled(x: Tensor, which: str, start: int, span: Span) -> Tensor:

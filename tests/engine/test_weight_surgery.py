@@ -11,7 +11,7 @@ import torch
 from plainhf import NAMES, Parts, edits, logits_of, operated, outcomes, prompts, same
 
 from pytest_circuits import open_model
-from pytest_circuits.ablation.run import edited_logits, replaced_masks
+from pytest_circuits.ablation.stacked import edited_logits, replaced_masks
 from pytest_circuits.engine.batches import batches
 from pytest_circuits.engine.sites import sites_of
 from pytest_circuits.engine.taps import measuring

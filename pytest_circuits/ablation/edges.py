@@ -1,0 +1,193 @@
+"""Replacing edges: a reader sees the residual stream with some components' contributions exchanged, all others see it as it is.
+
+Each reader of removed edges is computed from its own stream, x + Σ (replacement − current contribution) over the removed
+sources, through its norm; what follows is recomputed, so contributions further down are those of the changed run. Where a
+post-norm stands between a component and the stream, both contributions go through it with its scale in the changed run as
+it is: the scale belongs to the sublayer as a whole, whose output is not changed by what one reader sees of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil
+
+import torch
+from torch import Tensor, nn
+
+from ..anatomy import Anatomy, Block
+from ..anatomy.projections import in_out
+from ..edges import EdgeReader
+from ..engine.batches import Batch
+from ..engine.precision import wide
+from ..engine.runner import Runner
+from ..engine.sites import Site
+from ..engine.taps import Edit, Taps
+
+
+def edge_logits(runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tensor, values: Sequence[Tensor]) -> Tensor:
+    """Logits of a batch under each of several sets of replaced edges, masks bool [sets, edges]; rows are sets × examples, sets outermost.
+
+    `values` are the replacements at the components' sites. Where a set replaces no edge of a reader, that reader computes what
+    it always does.
+    """
+    surgery = _Surgery(runner.anatomy, masks.to(runner.device), len(batch))
+    with torch.no_grad(), Taps() as taps:
+        surgery.install(taps, sites, values)
+        return runner.logits(batch.clean.repeat(len(masks), 1), batch.tail)
+
+
+def rows_of_edges(anatomy: Anatomy, masks: Tensor) -> int:
+    """How many plain rows a row of `edge_logits` counts for in memory: it holds a d_model vector for each removed source."""
+    return 1 + ceil(len(_removed(anatomy, masks)) / len(anatomy.blocks))
+
+
+def _removed(anatomy: Anatomy, masks: Tensor) -> list[int]:
+    """The components that some set removes some edge of."""
+    found = torch.zeros(anatomy.universe.components, dtype=torch.bool)
+    for reader in anatomy.universe.edges.readers:
+        found[: reader.sources] |= masks[:, reader.columns].any(0).cpu()
+    return [int(i) for i in found.nonzero()]
+
+
+class _Surgery:
+    """The hooks of one stacked forward: [sets × batch] rows."""
+
+    def __init__(self, anatomy: Anatomy, masks: Tensor, batch: int) -> None:
+        self.anatomy, self.masks, self.shape = anatomy, masks, (len(masks), batch)
+        self.removed = _removed(anatomy, masks)
+        self.exchanged: list[tuple[Tensor, Tensor]] = []  # components, and replacement − contribution [sets, components, rows·T·d]
+        self._inside = False
+
+    def install(self, taps: Taps, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
+        """Watch the removed sources, and change what the readers read."""
+        for site, value in zip(sites, values, strict=True):
+            mine = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
+            if mine:
+                site.tap(taps, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
+                self._post_norm(taps, site)
+        live = [r for r in self.anatomy.universe.edges.readers if bool(self.masks[:, r.columns].any())]
+        for block in self.anatomy.blocks:
+            here = [r for r in live if r.layer == block.index]
+            self._attention(taps, block, [r for r in here if r.part in "qkv"])
+            self._mlp(taps, block, [r for r in here if r.part == "mlp"])
+        if live and live[-1].part == "logits":
+            pattern = self.masks[:, live[-1].columns]
+            taps.on_input(self.anatomy.final_norm_module, lambda x: self._put(x, pattern, self._moved(x, pattern)), "final norm")
+
+    def _guarded(self, edit: Edit) -> Edit:
+        """An edit that leaves alone the calls that this surgery makes itself."""
+        return lambda x: None if self._inside else edit(x)
+
+    @contextmanager
+    def _own_calls(self) -> Iterator[None]:
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """Rows as [sets, batch]."""
+        return x.reshape(*self.shape, *x.shape[1:])
+
+    def _exchange(self, site: Site, value: Tensor, mine: list[int], x: Tensor) -> None:
+        """Note replacement − current contribution of the removed components of a site."""
+        units = torch.tensor(mine, device=x.device)
+        now = wide(self._apart(x)[:, :, :, units])
+        change = wide(value.to(x.device).expand(-1, -1, site.units, -1)[:, :, units]) - now
+        change = change.permute(0, 3, 1, 2, 4)
+        if site.kind == "heads":
+            weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)[units]
+            change = change @ weight[:, None]
+        change = change * site.block.scale
+        self.exchanged.append((units + site.columns.start, change.flatten(2)))
+
+    def _post_norm(self, taps: Taps, site: Site) -> None:
+        """Take what `_exchange` notes of a site through the post-norm that follows it."""
+        module = site.block.attention_post_norm if site.kind == "heads" else site.block.mlp_post_norm
+        if module is None:
+            return
+        norm = self.anatomy.norms[id(module)]
+
+        def scale(x: Tensor) -> None:
+            components, change = self.exchanged[-1]
+            _, r = norm.parts(self._apart(x))
+            part = change.view(*change.shape[:2], *r.shape[1:-1], -1)
+            if norm.centred:
+                part = part - part.mean(-1, keepdim=True)
+            self.exchanged[-1] = (components, (part * (r[:, None] * norm.weight)).flatten(2))
+
+        taps.on_input(module, self._guarded(scale), f"post-norm of layer {site.layer}")
+
+    def _moved(self, x: Tensor, pattern: Tensor) -> Tensor:
+        """The stream [rows, T, d] of the sets that replace any of a reader's edges, as it sees it; `pattern` [sets, sources]."""
+        sets = pattern.any(1).nonzero()[:, 0]
+        stream = wide(self._apart(x)[sets])
+        for components, change in self.exchanged:
+            below = int((components < pattern.shape[1]).sum())
+            chosen = pattern[sets][:, components[:below].to(pattern.device)].to(change)
+            if bool(chosen.any()):
+                delta = (chosen[:, None] @ change[sets, :below]).view(stream.shape)
+                stream = stream + delta.to(stream.device)
+        return stream.to(x.dtype).flatten(0, 1)
+
+    def _put(self, y: Tensor, pattern: Tensor, new: Tensor, columns: Tensor | None = None) -> Tensor:
+        """`y` with the rows of the sets that `pattern` changes taken from `new`, all features or only some."""
+        sets = pattern.any(1).nonzero()[:, 0]
+        out = self._apart(y).clone()
+        fresh = new.reshape(len(sets), self.shape[1], *new.shape[1:])
+        if columns is None:
+            out[sets] = fresh
+        else:
+            kept = out[sets]
+            kept[..., columns] = fresh[..., columns]
+            out[sets] = kept
+        return out.flatten(0, 1)
+
+    def _attention(self, taps: Taps, block: Block, readers: list[EdgeReader]) -> None:
+        """Queries, keys and values of a layer, projection by projection."""
+        modules = {id(block.readers[r.part].module): block.readers[r.part].module for r in readers}
+        for key, module in modules.items():
+            mine = [r for r in readers if id(block.readers[r.part].module) == key]
+            what = f"{mine[0].part} projection of layer {block.index}"
+            stream = self._stream(taps, block.attention_norm or module, f"stream of the {what}")
+            edit: Edit = lambda y, b=block, p=module, m=mine, x=stream: self._project(b, p, m, x[0], y)  # type: ignore[misc]  # noqa: E731
+            taps.on_output(module, self._guarded(edit), what)
+
+    def _stream(self, taps: Taps, module: nn.Module, label: str) -> list[Tensor]:
+        """What a module reads, in a list that holds it once the module was called."""
+        kept: list[Tensor] = []
+        taps.on_input(module, self._guarded(lambda x: kept.__setitem__(slice(None), [x])), label)
+        return kept
+
+    def _project(self, block: Block, module: nn.Module, readers: list[EdgeReader], x: Tensor, y: Tensor) -> Tensor:
+        """A projection's output with the readers' parts computed from their own streams; readers with the same edges share one."""
+        alike: dict[bytes, list[EdgeReader]] = {}
+        for reader in readers:
+            alike.setdefault(self.masks[:, reader.columns].cpu().numpy().tobytes(), []).append(reader)
+        for group in alike.values():
+            pattern = self.masks[:, group[0].columns]
+            columns = torch.cat([block.readers[r.part].columns[r.head] for r in group]).to(y.device)
+            with self._own_calls():
+                new = module(_normed(block.attention_norm, self._moved(x, pattern)))
+            y = self._put(y, pattern, new, columns)
+        return y
+
+    def _mlp(self, taps: Taps, block: Block, readers: list[EdgeReader]) -> None:
+        """The input of a layer's MLP."""
+        if not readers:
+            return
+        pattern = self.masks[:, readers[0].columns]
+        stream = None if block.mlp_norm is None else self._stream(taps, block.mlp_norm, f"MLP norm of layer {block.index}")
+
+        def read(y: Tensor) -> Tensor:
+            with self._own_calls():
+                new = _normed(block.mlp_norm, self._moved(y if stream is None else stream[0], pattern))
+            return self._put(y, pattern, new)
+
+        taps.on_input(block.mlp, self._guarded(read), f"MLP of layer {block.index}")
+
+
+def _normed(norm: nn.Module | None, x: Tensor) -> Tensor:
+    return x if norm is None else norm(x)

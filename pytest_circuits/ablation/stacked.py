@@ -1,0 +1,57 @@
+"""Many replacements of units side by side in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor
+
+from ..engine.batches import Batch
+from ..engine.runner import Runner
+from ..engine.sites import Site
+from ..engine.taps import Taps
+from ..errors import OptionError, suggestion
+
+
+def edited_logits(
+    runner: Runner,
+    batch: Batch,
+    sites: Sequence[Site],
+    masks: Tensor,
+    values: Sequence[Tensor],
+    layer: int = 0,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """Logits of a batch under each of several replacement masks; rows are sets × examples, sets outermost.
+
+    masks: bool [sets, units], or [sets, T, units] where positions are replaced on their own.
+    Layers below `layer` are left out and `residual` [batch, T, d_model] taken as the stream before it.
+    """
+    sets = len(masks)
+
+    def put(mask: Tensor, value: Tensor) -> Callable[[Tensor], Tensor]:
+        def edit(x: Tensor) -> Tensor:
+            stacked = x.view(sets, len(batch), *x.shape[1:])
+            return torch.where(mask[..., None], value.to(x.dtype), stacked).flatten(0, 1)
+
+        return edit
+
+    prefix = runner.starting_at(layer, residual.repeat(sets, 1, 1)) if residual is not None else nullcontext()
+    with torch.no_grad(), prefix, Taps() as taps:
+        for site, value in zip(sites, values, strict=True):
+            mask = masks[..., site.columns]
+            if bool(mask.any()):
+                site.tap(taps, put(mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
+        return runner.logits(batch.clean.repeat(sets, 1), batch.tail)
+
+
+def replaced_masks(sets: Sequence[Sequence[int]], mode: str, units: int) -> Tensor:
+    """Which units each set has replaced: its own (`remove`), or all but its own (`keep`); bool [sets, units]."""
+    if mode not in ("remove", "keep"):
+        raise OptionError(f"unknown mode {mode!r}; {suggestion(mode, ('remove', 'keep'))}")
+    masks = torch.zeros(len(sets), units, dtype=torch.bool)
+    for row, members in enumerate(sets):
+        masks[row, list(members)] = True
+    return masks if mode == "remove" else ~masks

@@ -1,0 +1,79 @@
+"""`python -m models.planted OUT_DIR`: folders that the usual calls open, with truth and task beside the weights."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import torch
+from planted_oracle import CIRCUITS, planted, shapes
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from models.planted import __main__ as command
+from models.planted import plant
+from pytest_circuits import load_task, open_model
+
+every_circuit = pytest.mark.parametrize("name", CIRCUITS)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder that the command wrote."""
+    folder = tmp_path_factory.mktemp("planted")
+    before = sys.argv
+    sys.argv = ["planted", str(folder)]
+    try:
+        command.main()
+    finally:
+        sys.argv = before
+    return folder
+
+
+@every_circuit
+def test_a_checkpoint_loads_by_the_usual_calls_and_computes_the_same(written, name):
+    case = planted(name)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(written / name), AutoTokenizer.from_pretrained(written / name)
+    assert type(model) is type(case.model) and tokenizer.get_vocab() == case.tokenizer.get_vocab()
+    with torch.no_grad():
+        for _, ids in shapes(name):
+            assert torch.equal(model(input_ids=ids).logits, case.model(input_ids=ids).logits)
+    assert tokenizer(case.task.pairs[0].clean).input_ids == case.tokenizer(case.task.pairs[0].clean).input_ids
+
+
+@every_circuit
+def test_a_checkpoint_and_its_task_file_measure_what_the_truth_file_says(written, name):
+    folder = written / name
+    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    task = load_task(folder / "task.jsonl", scoring=truth["scoring"])
+    found = open_model(str(folder)).ablate(task, remove=truth["causal"])
+    assert found.baseline.correct.all() and not found.correct.any()
+    assert found.baseline.metric == pytest.approx(truth["intact"], abs=1e-4)
+    assert found.metric == pytest.approx(0, abs=1e-4)
+    assert truth["metric"] == "logit_diff" and set(truth["zero"]) <= set(truth["causal"])
+
+
+@every_circuit
+def test_files_say_all_that_is_known(written, name):
+    truth = json.loads((written / name / "truth.json").read_text(encoding="utf-8"))
+    expected = json.loads(json.dumps(planted(name).truth.as_dict()))
+    assert {key: truth[key] for key in expected} == expected and truth["name"] == name
+    card = (written / name / "README.md").read_text(encoding="utf-8")
+    assert type(planted(name).model).__name__ in card and "corrupt:" in card
+    assert sum(file.stat().st_size for file in (written / name).iterdir()) < 1_000_000
+
+
+def test_building_twice_gives_the_same_weights_whatever_the_seed():
+    torch.manual_seed(1)
+    first = plant("backup")
+    torch.manual_seed(2)
+    second = plant("backup")
+    for (key, a), (_, b) in zip(first.model.state_dict().items(), second.model.state_dict().items(), strict=True):
+        assert torch.equal(a, b), key
+
+
+def test_one_circuit_can_be_chosen(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["planted", str(tmp_path), "--circuit", "memory"])
+    command.main()
+    assert [folder.name for folder in tmp_path.iterdir()] == ["memory"]
+    assert "memory" in capsys.readouterr().out

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-NAMES = ("llama", "llama-wide", "mistral", "qwen2", "qwen3", "gpt2", "gpt_neox", "gpt_neox-serial")
+NAMES = (
+    "llama", "llama-wide", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "olmo2", "phi3", "gpt2", "gpt_neox", "gpt_neox-serial",
+)  # fmt: skip
+WITH_EXPERTS = (*NAMES, "qwen3_moe")  # mixtures of experts have no neurons
 
 
 class Parts:
@@ -20,7 +23,8 @@ class Parts:
         self.model, self.config = model, model.config
         c, kind = model.config, model.config.model_type
         self.H = c.num_attention_heads
-        self.fused = kind in ("gpt2", "gpt_neox")
+        self.fused = kind in ("gpt2", "gpt_neox", "phi3")
+        self.post1 = self.post2 = [None] * c.num_hidden_layers
         if kind == "gpt2":
             self.layers, self.final_norm, self.embedding = list(model.transformer.h), model.transformer.ln_f, model.transformer.wte
             self.attn = [b.attn for b in self.layers]
@@ -39,8 +43,18 @@ class Parts:
         else:
             self.layers, self.final_norm, self.embedding = list(model.model.layers), model.model.norm, model.model.embed_tokens
             self.attn = [b.self_attn for b in self.layers]
-            self.o, self.down = [b.self_attn.o_proj for b in self.layers], [b.mlp.down_proj for b in self.layers]
-            self.norm1, self.norm2 = [b.input_layernorm for b in self.layers], [b.post_attention_layernorm for b in self.layers]
+            self.o = [b.self_attn.o_proj for b in self.layers]
+            self.down = [b.mlp if kind == "qwen3_moe" else b.mlp.down_proj for b in self.layers]
+            if kind == "olmo2":
+                self.norm1 = self.norm2 = [None] * len(self.layers)
+            else:
+                self.norm1, self.norm2 = [b.input_layernorm for b in self.layers], [b.post_attention_layernorm for b in self.layers]
+            if kind in ("gemma2", "gemma3_text"):
+                self.norm2 = [b.pre_feedforward_layernorm for b in self.layers]
+            if kind in ("gemma2", "gemma3_text", "olmo2"):
+                self.post1, self.post2 = ([getattr(b, f"post_{x}_layernorm") for b in self.layers] for x in ("attention", "feedforward"))
+            if kind == "phi3":
+                self.qkv = [b.self_attn.qkv_proj for b in self.layers]
             self.hd = getattr(c, "head_dim", None) or c.hidden_size // self.H
             self.kv, self.dff = c.num_key_value_heads, c.intermediate_size
         self.parallel = kind == "gpt_neox" and c.use_parallel_residual
@@ -62,9 +76,8 @@ class Parts:
         layer = int(layer)
         if rest.endswith("MLP"):
             with torch.no_grad():
-                self.down[layer].weight.zero_()
-                if self.down[layer].bias is not None:
-                    self.down[layer].bias.zero_()
+                for parameter in self.down[layer].parameters():
+                    parameter.zero_()
         elif "H" in rest:
             h = int(rest.split("H")[1])
             self.zero_inputs(self.o[layer], h * self.hd, (h + 1) * self.hd)
@@ -75,7 +88,10 @@ class Parts:
     def qkv_columns(self, which: str, head: int) -> tuple[int, list[int]]:
         """For fused projections: which outputs are q, k or v of a head."""
         part = "qkv".index(which)
-        start = part * self.d + head * self.hd if self.config.model_type == "gpt2" else (3 * head + part) * self.hd
+        if self.config.model_type == "gpt_neox":
+            start = (3 * head + part) * self.hd
+        else:
+            start = ((0, self.H, self.H + self.kv)[part] + head) * self.hd
         return list(range(start, start + self.hd))
 
     def projection(self, layer: int, which: str) -> nn.Module:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from plainhf import NAMES, Parts, as_ids, metric, prompts, record
+from plainhf import NAMES, WITH_EXPERTS, Parts, as_ids, metric, prompts, record
 from torch import nn
 
 from pytest_circuits import open_model
@@ -15,12 +15,29 @@ from pytest_circuits.attribution.eap import Eap
 from pytest_circuits.engine.sites import sites_of
 from pytest_circuits.engine.taps import measuring
 
-every_architecture = pytest.mark.parametrize("name", NAMES)
+every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
 STEP = 1e-5
 
 
-def contributions(model, clean, corrupt) -> torch.Tensor:
-    """Each component's corrupt − clean contribution to the residual stream; [components, T, d], by the projection modules themselves."""
+def run(model, ids, embedded):
+    """A forward of one prompt, or of given embeddings."""
+    with torch.no_grad():
+        return model(**({"input_ids": as_ids(ids)} if embedded is None else {"inputs_embeds": embedded}), use_cache=False)
+
+
+def through_post_norm(model, norm, change: torch.Tensor, clean, embedded) -> torch.Tensor:
+    """The derivative of a post-norm at the clean run, by finite differences of the module itself."""
+    if norm is None:
+        return change
+    kept = []
+    handle = norm.register_forward_pre_hook(lambda _m, a: kept.append(a[0]))
+    run(model, clean, embedded)
+    handle.remove()
+    return (norm.forward(kept[0] + STEP * change) - norm.forward(kept[0] - STEP * change)) / (2 * STEP)
+
+
+def contributions(model, clean, corrupt, embedded=None) -> torch.Tensor:
+    """Each component's corrupt − clean contribution to the residual stream; [components, T, d], by the modules themselves."""
     parts, a, c = Parts(model), record(model, clean), record(model, corrupt)
     found = []
     with torch.no_grad():
@@ -29,8 +46,10 @@ def contributions(model, clean, corrupt) -> torch.Tensor:
             for h in range(parts.H):
                 alone = torch.zeros_like(change)
                 alone[..., h * parts.hd : (h + 1) * parts.hd] = change[..., h * parts.hd : (h + 1) * parts.hd]
-                found.append((parts.o[layer](alone) - parts.o[layer](torch.zeros_like(alone)))[0])
-            found.append((c["mlp", layer] - a["mlp", layer])[0])
+                written = parts.o[layer](alone) - parts.o[layer](torch.zeros_like(alone))
+                found.append(through_post_norm(model, parts.post1[layer], written, clean, embedded)[0])
+            written = c["mlp", layer] - a["mlp", layer]
+            found.append(through_post_norm(model, parts.post2[layer], written, clean, embedded)[0])
     return torch.stack(found)
 
 
@@ -49,8 +68,10 @@ def one_reader_sees(parts: Parts, reader, moved: torch.Tensor) -> list:
     layer, which, head, _ = reader
     if which == "logits":
         return [parts.final_norm.register_forward_pre_hook(lambda _m, a: (a[0] + moved,))]
-    norm: nn.Module = (parts.norm2 if which == "mlp" else parts.norm1)[layer]
+    norm: nn.Module | None = (parts.norm2 if which == "mlp" else parts.norm1)[layer]
     kept = []
+    if norm is None:
+        return bare_reader_sees(parts, reader, moved)
     handles = [norm.register_forward_pre_hook(lambda _m, a: kept.append(a[0]))]
     if which == "mlp":
         handles.append(parts.mlp[layer].register_forward_pre_hook(lambda _m, _a: (norm.forward(kept.pop() + moved),)))
@@ -65,11 +86,26 @@ def one_reader_sees(parts: Parts, reader, moved: torch.Tensor) -> list:
     return [*handles, parts.projection(layer, which).register_forward_hook(swap)]
 
 
+def bare_reader_sees(parts: Parts, reader, moved: torch.Tensor) -> list:
+    """The same where nothing is between the stream and the reader."""
+    layer, which, head, _ = reader
+    if which == "mlp":
+        return [parts.mlp[layer].register_forward_pre_hook(lambda _m, a: (a[0] + moved,))]
+    columns = parts.columns(which, head)
+
+    def swap(module, args, y):
+        y = y.clone()
+        y[..., columns] = module.forward(args[0] + moved)[..., columns]
+        return y
+
+    return [parts.projection(layer, which).register_forward_hook(swap)]
+
+
 def edge_oracle(model, pair, which="logit_diff", embedded=None) -> list[np.ndarray]:
     """For every reader with something upstream: d/dε m(reader sees ε·Δ_u more), for each upstream u."""
     parts = Parts(model)
     clean, corrupt, _ = prompts(pair)
-    change, found = contributions(model, clean, corrupt), []
+    change, found = contributions(model, clean, corrupt, embedded), []
     for reader in readers(parts):
         count = reader[3]
         if not count:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from math import ceil
 
-from ..attribution import METHODS
+from ..attribution import COMPARISONS, METHODS
 from ..requests import Ablate, Attribute, Request, Sweep
 from ..units import Universe
 
@@ -26,6 +26,7 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
     batches = ceil(n / size)
     stack = max(1, size * batches // max(1, n))
     means = ceil(reference / size) if isinstance(request, (Ablate, Sweep)) and request.kind == "mean" else 0
+    compared = batches if getattr(request, "metric", "") in COMPARISONS else 0  # the intact model to compare with
     corrupt = batches if isinstance(request, (Ablate, Sweep)) and request.kind in ("counterfactual", "resample") else 0
     each = batches * (1 + universe.layers * ceil((universe.heads + 1) / stack))
     if isinstance(request, Sweep):
@@ -33,12 +34,12 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
     if isinstance(request, Ablate):
         changed = len(request.sets) if request.mode == "keep" else sum(map(bool, request.sets))
         intact = len(request.sets) > changed
-        return batches * (intact + ceil(changed / stack)) + (means + corrupt) * bool(changed), 0
+        return batches * (intact + ceil(changed / stack)) + (0 if intact else compared) + (means + corrupt) * bool(changed), 0
     if isinstance(request, Attribute):
         if request.method == "exact":
             return each + batches, 0
         forwards, backwards = _gradient_passes(request, universe)
-        return batches * forwards, batches * backwards
+        return batches * forwards + compared, batches * backwards
     return 0, 0
 
 

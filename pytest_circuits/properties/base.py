@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ..ablation import KINDS
 from ..amounts import ROUNDINGS, Size
-from ..attribution import METHODS, METRICS
+from ..attribution import COMPARISONS, METHODS, METRICS, vanishing
 from ..errors import OptionError, suggestion
 from ..registry import Registry
 from ..sources import ModelSource, TaskSource
@@ -86,16 +86,22 @@ class CircuitParameters(Parameters):
 
     @model_validator(mode="after")
     def _attribution_fits(self) -> CircuitParameters:
-        check_method(self.attribution, self.attribution_options, self.level)
+        check_method(self.attribution, self.attribution_options, self.level, self.metric)
         return self
 
 
-def check_method(method: str, options: Mapping[str, Any], level: str) -> None:
-    """Raise `ValueError` when an attribution method does not work at a level, or has no such option."""
+def check_method(method: str, options: Mapping[str, Any], level: str, metric: str) -> None:
+    """Raise `ValueError` when an attribution method does not work at a level or with a metric, or has no such option."""
     levels = METHODS.fact(method, "levels", (level,))
     if level not in levels:
         able = [m for m in METHODS if level in METHODS.fact(m, "levels", (level,))]
         raise ValueError(f"attribution {method!r} does not work at {level} level; allowed: {', '.join(able)}")
+    if level == "component" and options.get("positions") == "each":
+        raise ValueError(
+            "positions: each makes a unit of every position, and circuits of this property are of whole components: use all, last or answer"
+        )
+    if metric in COMPARISONS and METHODS.fact(method, "clean_gradient", False):
+        raise ValueError(vanishing(method, metric))
     check_options("attribution", method, options, METHODS)
 
 

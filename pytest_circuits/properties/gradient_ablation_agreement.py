@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from ..attribution import COMPARISONS
 from ..errors import Invalid
 from ..requests import ALL, Attribute, Describe, Sweep, freeze
 from ..verdict import Estimate
@@ -27,7 +28,7 @@ class GradientAblationAgreement(Parameters):
     G: mean over discovery examples of the absolute score of `gradient` (`weight_gradient` is the paper's). C: mean
     over evaluation examples of what ablating the component alone costs — `effect: loss` the rise of the answer's
     cross-entropy, `accuracy` the drop of correct answers (the paper's; inconclusive when more than a quarter of the
-    components sit at its floor or ceiling), `metric` the drop of the metric. Spearman's ρ (average ranks) or
+    components sit at its floor or ceiling), `metric` the drop of the metric (of `kl`, the rise). Spearman's ρ (average ranks) or
     Kendall's τ-b; both are reported. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal
     Gap. Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate.
     """
@@ -43,7 +44,7 @@ class GradientAblationAgreement(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> GradientAblationAgreement:
-        check_method(self.gradient, self.gradient_options, "component")
+        check_method(self.gradient, self.gradient_options, "component", self.metric)
         check_kind(self.ablation, self.ablation_options)
         return self
 
@@ -65,7 +66,7 @@ def judge(claim: Claim) -> Steps:
         Sweep(claim.model, source, p.ablation, p.metric, part(p, "evaluation"), part(p, "discovery"), freeze(p.ablation_options)),
     ]
     strength = np.abs(attribution.scores[found.discovery]).astype(float)
-    cost = _cost(swept, p.effect)
+    cost = _cost(swept, p.effect, p.metric)
     # examples whose gradients were taken together are resampled together
     blocks = [str(b) for b in attribution.blocks[found.discovery]] if _batched(attribution.blocks) else found.groups(found.discovery)
     gradient_side, causal_side = group_sums(strength, blocks), group_sums(cost, found.groups(found.evaluation))
@@ -114,7 +115,7 @@ def _defaults(p: GradientAblationAgreement) -> dict[str, Any]:
     return {"normalisation": "sqrt_parameters", "gradient_batch": 1} if p.gradient == "weight_gradient" else {}
 
 
-def _cost(swept: SweepOutcome, effect: str) -> np.ndarray[Any, Any]:
+def _cost(swept: SweepOutcome, effect: str, metric: str) -> np.ndarray[Any, Any]:
     """What ablation of each component costs on each example; [n_examples, n_components], larger is worse."""
     base = swept.baseline
     assert base is not None
@@ -123,7 +124,7 @@ def _cost(swept: SweepOutcome, effect: str) -> np.ndarray[Any, Any]:
     elif effect == "accuracy":
         cost = base.correct[:, None].astype(float) - swept.correct
     else:
-        cost = base.metric[:, None].astype(float) - swept.metric
+        cost = (base.metric[:, None].astype(float) - swept.metric) * (-1.0 if metric in COMPARISONS else 1.0)
     if not (cost.std(0) > 0).any() and not (cost.mean(0).std() > 0):
         raise Invalid(f"no ablation changes the {effect}: there is no causal ranking to agree with")
     return cost  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..amounts import Size
+from ..attribution import COMPARISONS
 from ..errors import Invalid
 from ..requests import Ablate, Attribute, freeze
 from ..units import per_layer
@@ -41,7 +42,7 @@ class NeuronFaithfulness(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> NeuronFaithfulness:
-        check_method(self.attribution, self.attribution_options, "neuron")
+        check_method(self.attribution, self.attribution_options, "neuron", self.metric)
         check_kind(self.ablation, self.ablation_options)
         return self
 
@@ -61,21 +62,23 @@ def judge(claim: Claim) -> Steps:
         claim.model, claim.tasks[p.task], p.attribution, "neuron", p.metric, part(p, "discovery"), "mean", freeze(options)
     )
     names = _top(attribution.units, np.abs(attribution.scores[0]), p)
+    sign = -1.0 if p.metric in COMPARISONS else 1.0  # a distance to the intact model falls where other metrics rise
     kept, nothing, removed = yield [
         _ablation(claim, names, "keep"),
         _ablation(claim, (), "keep"),
         _ablation(claim, names, "remove"),
     ]
     groups = found.groups(found.evaluation)
-    whole = base.metric.astype(float) - nothing.metric[0]
+    whole = sign * (base.metric.astype(float) - nothing.metric[0])
     if whole.mean() <= 0:
         raise Invalid(
             f"the mean {p.metric} is {_mean(base):.4g} intact and {_mean(nothing):.4g} with all neurons ablated: "
-            "ablation does not lower it, so there is nothing for a circuit to keep; use another metric or ablation",
+            f"ablation does not {'raise' if sign < 0 else 'lower'} it, so there is nothing for a circuit to keep; "
+            "use another metric or ablation",
             {"intact": _mean(base), "nothing": _mean(nothing)},
         )
-    value, interval = fieller(kept.metric[0].astype(float) - nothing.metric[0], whole, groups, p.confidence)
-    completeness, complete = fieller(removed.metric[0].astype(float) - nothing.metric[0], whole, groups, p.confidence)
+    value, interval = fieller(sign * (kept.metric[0].astype(float) - nothing.metric[0]), whole, groups, p.confidence)
+    completeness, complete = fieller(sign * (removed.metric[0].astype(float) - nothing.metric[0]), whole, groups, p.confidence)
     details = {
         "neurons": len(names),
         "universe": len(attribution.units),

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from models.multitask import vocabulary  # noqa: E402
 from models.multitask.architectures import ARCHITECTURES, LENGTH, Size, build  # noqa: E402
-from models.multitask.data import SOURCES, Source, facts, held_out, make, stacks, test_task, training_task  # noqa: E402
+from models.multitask.data import NAMES, Source, facts, held_out, make, stacks, test_task, training_task  # noqa: E402
 from models.multitask.evaluate import accuracy  # noqa: E402
 from models.multitask.muon import orthogonalized  # noqa: E402
 from models.multitask.train import Plan, train  # noqa: E402
@@ -24,7 +24,6 @@ from pytest_circuits.engine.encode import encode  # noqa: E402
 test_task.__test__ = False  # a name of the recipe, not a test
 FOLDER = ROOT / "models" / "multitask-llama"
 RECORD = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
-NAMES = [source.name for source in SOURCES]
 
 
 @pytest.fixture(scope="module")

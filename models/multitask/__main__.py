@@ -12,7 +12,7 @@ import torch
 
 from . import card, vocabulary
 from .architectures import ARCHITECTURES, LENGTH, Size, build
-from .data import FACTS, SOURCES, facts, make, stacks, test_task, training_task
+from .data import FACTS, NAMES, SOURCES, facts, make, stacks, test_task, training_task
 from .evaluate import accuracy
 from .train import Plan, train
 
@@ -43,8 +43,8 @@ def main() -> None:
     torch.manual_seed(plan.seed)
     model = build(arguments.architecture, size, tokenizer)
     print(f"{len(tokenizer)} tokens, {sum(p.numel() for p in model.parameters())} parameters", flush=True)
-    training = {s.name: stacks(training_task(s), tokenizer) for s in SOURCES} | {FACTS: stacks(facts(), tokenizer)}
-    tests = {s.name: test_task(s.name) for s in SOURCES}
+    training = {str(s): stacks(training_task(s), tokenizer) for s in SOURCES} | {FACTS: stacks(facts(), tokenizer)}
+    tests = {name: test_task(name) for name in NAMES}
 
     def measured(tasks: dict[str, Any]) -> dict[str, float]:
         return {name: round(accuracy(model, tokenizer, task), 4) for name, task in tasks.items()}
@@ -66,7 +66,7 @@ def main() -> None:
         "seconds": round(seconds),
         "held_out": measured(tests),
         "held_out_n": {name: len(task) for name, task in tests.items()},
-        "load_task": measured({s.name: make(s.name, 256) for s in SOURCES}),
+        "load_task": measured({name: make(name, 256) for name in NAMES}),
         "training_prompts": {name: sum(len(s.ids) for s in found) for name, found in training.items()},
     }
     (output / "training.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

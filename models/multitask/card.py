@@ -39,8 +39,8 @@ model and no network. It knows nothing else.
 
 Accuracy is what claims call it: the whole answer by argmax, including that the number ends (addition), or the answer above its foils
 (the others). One prompt in ten, by a hash of its text, was kept from training; the column *held-out* is measured on those only.
-`load_task` knows nothing of that split: most of its prompts were also seen in training, nearly all of them for capitals and boolean,
-which have few prompts. So this model suits claims about how it computes, not about how it generalizes.
+`load_task` knows nothing of that split: of its prompts for addition, boolean and capitals, which have few, about nine in ten were
+also seen in training. So this model suits claims about how it computes, not about how it generalizes.
 
 Made by `python -m models.multitask --architecture {record["architecture"]}` from the repository's root.
 """

@@ -24,20 +24,26 @@ SEED = 1_000_003  # of the training pairs, so that no training order equals that
 
 @dataclass(frozen=True)
 class Source:
-    """A built-in task and the parameters of its training pairs; what a spec uses by default is among them."""
+    """A built-in task and the parameters of its training pairs. One task may have several sources, told apart by their labels."""
 
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __str__(self) -> str:
+        return self.label or self.name
 
 
 SOURCES = (
     Source("addition"),
     Source("boolean", {"operators": [1, 2, 3]}),
     Source("ioi"),
-    Source("copycolors", {"options": [2, 3, 4]}),
+    Source("copycolors"),
+    Source("copycolors", {"options": [2, 3]}, "copycolors with fewer options"),  # learned first; four options follow
     Source("sva"),
     Source("capitals"),
 )
+NAMES = tuple(dict.fromkeys(source.name for source in SOURCES))
 FACTS = "facts"  # single hops, in training only
 
 

@@ -20,7 +20,7 @@ from .muon import Muon
 class Plan:
     """Numbers of a training run. A task whose running loss is under `mastered` takes part in a quarter of the steps."""
 
-    steps: int = 900
+    steps: int = 1500
     batch: int = 32
     seed: int = 0
     adam: float = 3e-3
@@ -28,7 +28,7 @@ class Plan:
     decay: float = 0.05
     warm_up: int = 50
     clip: float = 1.0
-    mastered: float = 0.04
+    mastered: float = 0.01
 
     def pace(self, step: int) -> float:
         """Learning rate as a share of its peak: linear warm-up, then a cosine to 2%."""

@@ -57,6 +57,25 @@ class Norm:
         v = changes - changes.mean(-1, keepdim=True) if self.centred else changes
         return (v - unit * (unit * v).mean(-1, keepdim=True)) * (r.unsqueeze(1) * self.weight)
 
+    def adjoint_of_readers(self, x: Tensor, gradients: list[Tensor], weights: list[Tensor]) -> Tensor:
+        """Jᵀ Wᵀ g for many readers at once: gradients [heads, batch·T, width] of y·W, W [heads, d, width] → [readers, batch·T, d].
+
+        The same as `adjoint` after a projection, with the norm's weight and centring folded into W and r into g, so that the
+        large result is gone through as few times as can be.
+        """
+        centred, r = self.parts(x)
+        unit, r = (centred * r).flatten(0, -2), r.flatten(0, -2)
+        out = unit.new_empty(sum(map(len, weights)), *unit.shape)
+        start = 0
+        for g, weight in zip(gradients, weights, strict=True):
+            folded = weight * self.weight[:, None]
+            if self.centred:
+                folded -= folded.mean(1, keepdim=True)
+            torch.bmm(g * r, folded.transpose(1, 2), out=out[start : start + len(weight)])
+            start += len(weight)
+        inner = torch.einsum("rnd,nd->rn", out, unit) / unit.shape[-1]
+        return out.addcmul_(inner.unsqueeze(-1), unit, value=-1)
+
     def adjoint(self, x: Tensor, gradients: Tensor) -> Tensor:
         """Jᵀ g at x [..., d]: gradients with respect to the output [batch, readers, T, d] → with respect to the input."""
         centred, r = self.parts(x)

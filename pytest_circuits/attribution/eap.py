@@ -131,15 +131,16 @@ def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor],
     """Each component's corrupt − clean output in d_model, before any post-norm; [batch, components, T, d_model]."""
     batch, positions = clean[0].shape[:2]
     first = wide(clean[0])
-    out = torch.empty(batch, anatomy.universe.components, positions, anatomy.width, dtype=first.dtype, device=first.device)
+    # components outermost in memory: one matrix product a layer for all examples and positions
+    out = first.new_empty(anatomy.universe.components, batch * positions, anatomy.width)
     for i, site in enumerate(sites):
-        change = wide(corrupt[i]) - wide(clean[i])
+        change = (wide(corrupt[i]) - wide(clean[i])).flatten(0, 1).transpose(0, 1)
         if site.kind == "heads":
-            weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)
-            torch.matmul(change.transpose(1, 2), weight, out=out[:, site.columns])
+            weight = wide(in_out(site.module).detach()).reshape(site.units, site.width, -1)
+            torch.bmm(change, weight, out=out[site.columns])
         else:
-            out[:, site.columns] = change.transpose(1, 2)
-    return out
+            out[site.columns] = change
+    return out.view(-1, batch, positions, anatomy.width).transpose(0, 1)
 
 
 def carried(anatomy: Anatomy, change: Tensor, seen: Seen) -> Tensor:
@@ -165,14 +166,19 @@ def carried(anatomy: Anatomy, change: Tensor, seen: Seen) -> Tensor:
 
 def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
     """∂m/∂in of every q, k and v reader of a layer at the residual stream; [batch, readers, T, d_model]."""
-    parts = []
+    gradients, weights = [], []
     for name, reader in block.readers.items():
-        key = (name if (name, block.index) in seen.gradients else "q", block.index)
-        g = seen.gradients[key][..., reader.columns.flatten().to(seen.gradients[key].device)]
-        heads, width = reader.columns.shape
-        g = g.view(*g.shape[:2], heads, width).transpose(1, 2)
-        parts.append(g @ wide(reader.weight().detach()).transpose(1, 2))
-    return _before_norm(anatomy, block.attention_norm, seen, ("attention", block.index), torch.cat(parts, 1))
+        g = seen.gradients[(name if (name, block.index) in seen.gradients else "q", block.index)]
+        shape = g.shape[:2]
+        g = g.flatten(0, 1)[:, reader.columns.flatten().to(g.device)]
+        gradients.append(g.view(-1, *reader.columns.shape).transpose(0, 1))
+        weights.append(wide(reader.weight().detach()))
+    if block.attention_norm is None:
+        out = torch.cat([g @ weight.transpose(1, 2) for g, weight in zip(gradients, weights, strict=True)])
+    else:
+        norm = anatomy.norms[id(block.attention_norm)]
+        out = norm.adjoint_of_readers(seen.streams[("attention", block.index)], gradients, weights)
+    return out.view(len(out), *shape, -1).transpose(0, 1)
 
 
 def _before_norm(anatomy: Anatomy, norm: nn.Module | None, seen: Seen, key: tuple[str, int], gradients: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import torch
 from plainhf import Parts, as_ids, record
 from torch import Tensor

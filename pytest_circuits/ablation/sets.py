@@ -111,7 +111,7 @@ def sets_of(
                 if at not in there.offsets:
                     raise UnitError(
                         f"{name!r}: no example has position {at}; those of task {task.name!r} have "
-                        f"{', '.join(f'@{o}' for o in (there.offsets[0], there.offsets[-1]))} and what lies between"
+                        f"positions @{there.offsets[0]} … @{there.offsets[-1]}"
                     )
                 spots.append((row, column, at))
     masks = replaced_masks(plain, "remove", universe.size(level))

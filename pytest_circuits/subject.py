@@ -21,6 +21,7 @@ from .attribution.base import Call, attribute
 from .engine.encode import EncodedTask, encode
 from .engine.loading import dtype_of, load_model, load_tokenizer, weights_digest
 from .engine.runner import Runner
+from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
 from .results import Attribution, Description, Outcome, SweepOutcome
@@ -187,13 +188,20 @@ def _names(units: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def open_model(
-    path_or_module: str | nn.Module, tokenizer: Any = None, *, revision: str | None = None, dtype: Any = None, device: str | None = None
+    path_or_module: str | nn.Module,
+    tokenizer: Any = None,
+    *,
+    revision: str | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    check: bool = True,
 ) -> Subject:
     """Open a directory, a hub id, or a model that is already in memory.
 
     dtype: name of a torch dtype; default the checkpoint's own. device: default the CPU. A module in memory is used as it is:
-    giving it another dtype, device or revision is refused, since that would change the caller's model. Raises `ModelError` for
-    a model that is missing, incomplete or of an unknown architecture.
+    giving it another dtype, device or revision is refused, since that would change the caller's model. `check` compares the model with
+    its anatomy numerically, on a few tokens (see `pytest_circuits.engine.selfcheck`). Raises `ModelError` for a model that is missing,
+    incomplete, of an architecture that can neither be known nor probed, or that fails the check.
     """
     if isinstance(path_or_module, nn.Module):
         if revision is not None:
@@ -206,9 +214,15 @@ def open_model(
             raise OptionError(
                 f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched"
             )
-        return Subject(path_or_module, tokenizer)
+        return _checked(Subject(path_or_module, tokenizer), check)
     if not isinstance(path_or_module, (str,)) and not hasattr(path_or_module, "__fspath__"):
         raise ModelError(f"a model is a path, a hub id or a torch module, not a {type(path_or_module).__name__}")
     path = str(path_or_module)
     model = load_model(path, revision, dtype, device)
-    return Subject(model, tokenizer if tokenizer is not None else load_tokenizer(path, revision), path)
+    return _checked(Subject(model, tokenizer if tokenizer is not None else load_tokenizer(path, revision), path), check)
+
+
+def _checked(subject: Subject, check: bool) -> Subject:
+    if check and not subject.anatomy.probed:  # probing has checked what it found
+        self_check(subject.anatomy)
+    return subject

@@ -7,7 +7,6 @@ from functools import cache
 
 import torch
 import transformers as tf
-
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

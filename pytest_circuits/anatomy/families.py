@@ -33,8 +33,10 @@ class Family:
         parallel: whether attention and MLP read the same residual: a bool, or the name of a config entry that says so.
         residual_scale: what the outputs of attention and MLP are multiplied with before they are added to the stream: a
             number, or the name of a config entry.
+        layer_tuple: whether a layer gives a tuple whose first element is the stream.
         attention_softcap: name of the config entry with the cap of the attention scores (None there: no cap).
         final_softcap: name of the config entry with the cap of the logits (None there: no cap).
+
     """
 
     layers: str
@@ -52,6 +54,7 @@ class Family:
     gated: bool = True
     parallel: bool | str = False
     residual_scale: float | str = 1.0
+    layer_tuple: bool = False
     attention_softcap: str | None = None
     final_softcap: str | None = None
 

@@ -34,13 +34,11 @@ def sizes_of(model: nn.Module) -> Sizes:
             raise ModelError(
                 f"the config of this {kind!r} model names no {what}: only decoders whose layers have attention can be measured"
             )
-    kv_heads = _number(config, ("num_key_value_heads", "num_kv_heads", "n_head_kv")) or (
-        1 if getattr(config, "multi_query", False) else heads
-    )
-    if not isinstance(heads, int) or heads % kv_heads:
-        raise ModelError(
-            f"the config of this {kind!r} model names {heads} query heads for {kv_heads} key-value heads, which do not divide them"
-        )
+    # Falcon's newer layers name their key-value heads and ignore the flag
+    one = getattr(config, "multi_query", False) and not getattr(config, "new_decoder_architecture", False)
+    kv_heads = 1 if one else _number(config, ("num_key_value_heads", "num_kv_heads", "n_head_kv")) or heads
+    if heads % kv_heads:
+        raise ModelError(f"the config of this {kind!r} model names {heads} query heads for {kv_heads} key-value heads, which do not fit")
     return Sizes(config, kind, layers, heads, kv_heads)
 
 

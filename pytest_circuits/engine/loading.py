@@ -13,6 +13,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from ..anatomy.families import FAMILIES
 from ..errors import ModelError, OptionError
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -61,14 +62,16 @@ def load_model(path: str, revision: str | None, dtype: Any, device: str | None) 
         _check_directory(path)
         if revision is not None:
             raise ModelError(f"the model {path!r} is a directory, which has no revisions: remove revision {revision!r}")
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     wanted = dtype_of(dtype)
     try:
         with _quietly():
+            config = AutoConfig.from_pretrained(where, revision=revision or "main")
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 where,
                 revision=revision or "main",
+                **_implementations(config, wanted),
                 dtype=wanted or "auto",
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported, and refused below with the names
@@ -125,6 +128,19 @@ def _check_report(path: str, report: Any, config: Any) -> None:
             f"the checkpoint {path!r} has weights of layer {left_out[0]}, but config.json names {layers} layers: they would be left out. "
             "Check that config.json belongs to it"
         )
+
+
+def _implementations(config: Any, dtype: torch.dtype | None) -> dict[str, str]:
+    """Implementations that an architecture needs: eager attention where scores are capped, which sdpa leaves out; experts one by one in
+    float64, which grouped matrix products do not have.
+    """
+    family = FAMILIES.get(getattr(config, "model_type", ""))
+    chosen = {}
+    if family is not None and family.attention_softcap and getattr(config, family.attention_softcap, None) is not None:
+        chosen["attn_implementation"] = "eager"
+    if family is not None and family.down is None and dtype == torch.float64:
+        chosen["experts_implementation"] = "eager"
+    return chosen
 
 
 def load_tokenizer(path: str, revision: str | None) -> Any:

@@ -110,10 +110,11 @@ class Runner:
         frame = current_frame(self.model)
 
         def skip(module: nn.Module, last: bool) -> Callable[..., Any]:
-            def forward(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+            def forward(*args: Any, **kwargs: Any) -> Any:
                 if current_frame(self.model) is not frame:  # another measurement, from inside a hook of the user's
-                    return type(module).forward(module, x, *args, **kwargs)
-                return residual if last else x
+                    return type(module).forward(module, *args, **kwargs)
+                stream = residual if last else args[0] if args else kwargs["hidden_states"]
+                return (stream,) if self.anatomy.family.layer_tuple else stream
 
             return forward
 

@@ -140,11 +140,12 @@ def reorder(weight: torch.Tensor, order, axis: int) -> None:
 
 def permute_neurons(model, layer: int, order) -> None:
     mlp, axis = Parts(model).mlp[layer], 1 if model.config.model_type == "gpt2" else 0
-    into = {"gpt2": ["c_fc"], "gpt_neox": ["dense_h_to_4h"]}.get(model.config.model_type, ["gate_proj", "up_proj"])
-    for module in (getattr(mlp, name) for name in into):
-        reorder(module.weight, order, axis)
+    into = {"gpt2": ["c_fc"], "gpt_neox": ["dense_h_to_4h"], "phi3": ["gate_up_proj"]}
+    for module in (getattr(mlp, name) for name in into.get(model.config.model_type, ["gate_proj", "up_proj"])):
+        rows = [*order, *(len(order) + i for i in order)] if model.config.model_type == "phi3" else order
+        reorder(module.weight, rows, axis)
         if module.bias is not None:
-            reorder(module.bias, order, 0)
+            reorder(module.bias, rows, 0)
     reorder(Parts(model).down[layer].weight, order, 1 - axis)
 
 
@@ -155,13 +156,14 @@ def permute_heads(model, layer: int, order) -> None:
     z = [c for h in order for c in range(h * parts.hd, (h + 1) * parts.hd)]
     reorder(parts.o[layer].weight, z, 1 - axis)
     if parts.fused:
-        rows = list(range(3 * parts.H * parts.hd))
-        for which in "qkv":
-            for new, old in enumerate(order):
+        rows = list(range((parts.H + 2 * parts.kv) * parts.hd))
+        for which, new_order in (("q", order), ("k", [h // group for h in order[::group]]), ("v", [h // group for h in order[::group]])):
+            for new, old in enumerate(new_order):
                 for a, b in zip(parts.columns(which, new), parts.columns(which, old), strict=True):
                     rows[a] = b
         reorder(parts.qkv[layer].weight, rows, axis)
-        reorder(parts.qkv[layer].bias, rows, 0)
+        if parts.qkv[layer].bias is not None:
+            reorder(parts.qkv[layer].bias, rows, 0)
         return
     key_values = [c for h in order[::group] for c in range(h // group * parts.hd, (h // group + 1) * parts.hd)]
     for which, rows in (("q", z), ("k", key_values), ("v", key_values)):
@@ -169,6 +171,8 @@ def permute_heads(model, layer: int, order) -> None:
         reorder(module.weight, rows, 0)
         if module.bias is not None:
             reorder(module.bias, rows, 0)
+        if model.config.model_type == "olmo2" and which != "v":  # its norms of queries and keys go over all heads
+            reorder(getattr(parts.attn[layer], f"{which}_norm").weight, rows, 0)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -213,9 +213,11 @@ def test_a_registered_architecture_is_measured():
 
 @pytest.mark.parametrize("where", ["model.layers.1.mlp.down_proj.weight", "model.layers.2.input_layernorm.weight", "model.norm.weight"])
 def test_nan_weights_are_a_measurement_error(copy, where):
-    """Never a number, and never a circuit, whatever is measured."""
+    """Found when the model is opened; without that check never a number, and never a circuit, whatever is measured."""
     change_weights(copy, lambda w: w[where].fill_(float("nan")))
-    subject = open_model(copy)
+    with pytest.raises(ModelError, match="not finite.*NaN weights"):
+        open_model(copy)
+    subject = open_model(copy, check=False)
     task = tiny.task(n=2)
     for call in (
         *(lambda m=m: subject.attribute(task, m) for m in ("eap", "atp", "relp", "gradient", "weight_gradient", "exact", "eap_ig")),

@@ -128,6 +128,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         explain_failure = getattr(item, "circuits_failure", None)
         if explain_failure is not None and not records and call.when != "teardown":
             records = explain_failure(call.excinfo)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None and call.excinfo is not None and getattr(call.excinfo.value, "is_explanation", False):
+        crash.message = str(call.excinfo.value)  # the short summary has no room for the exception's name
     if records:
         report.circuits = records  # type: ignore[attr-defined]
         told = [(f"circuits_{k}", r[k]) for r in records for k in ("verdict", "estimate", "interval") if r[k] is not None]

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 class ClaimFailed(AssertionError):  # noqa: N818
     """A claim was judged, and the verdict is not the expected one. The text explains it."""
 
+    is_explanation = True
+
 
 class ClaimInvalid(AssertionError):  # noqa: N818
     """A claim could not be judged: not a failure that anybody can have expected, so `xfail` does not cover it. The text says why."""
+
+    is_explanation = True
 
 
 def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
@@ -90,4 +94,4 @@ def settle(record: Record, state: Session) -> None:
     if record["verdict"] == INCONCLUSIVE and state.inconclusive == "pass" and record["expect"] == CERTIFIED:
         return
     failure = ClaimInvalid if record["verdict"] == INVALID else ClaimFailed
-    raise failure(explain(record, state.shown(record["nodeid"])))
+    raise failure(state.shortened(explain(record, state.shown(record["nodeid"]))))

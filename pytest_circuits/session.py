@@ -97,6 +97,10 @@ class Session:
         file, colons, rest = nodeid.partition("::")
         return os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir) + colons + rest
 
+    def shortened(self, text: str) -> str:
+        """A text with paths below the working directory written from there: the first line has to fit a terminal."""
+        return text.replace(f"{self.config.invocation_params.dir}{os.sep}", "")
+
     def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
         """Keep the record of a claim of the running test."""
         from .report.record import claim_record

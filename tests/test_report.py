@@ -42,7 +42,7 @@ def record(outcome=None, model=MODEL, cost=None, passed=None, nodeid="s.circuits
     return claim_record(nodeid, judge(outcome, bound, cost or Cost(), model), facts, passed=passed) | {"outcome": "failed"}
 
 
-class Word(str, Enum):
+class Word(str, Enum):  # noqa: UP042 (StrEnum prints otherwise)
     ONE = "one"
 
 
@@ -51,7 +51,8 @@ class Number(IntEnum):
 
 
 json_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)) | st.sampled_from([Word.ONE, Number.TWO, Fraction(1, 3), Path("a/b")])
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None))
+    | st.sampled_from([Word.ONE, Number.TWO, Fraction(1, 3), Path("a/b")])
     | st.floats(width=32).map(np.float32) | st.integers(-5, 5).map(np.int64) | st.booleans().map(np.bool_),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner) | st.sets(st.integers()),
     max_leaves=20,
@@ -140,7 +141,8 @@ def test_a_document_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("made", "line"), [
     (record(), "refuted: reuse(swap) = 0.400 [0.300, 0.450], should be at least 0.5"),
     (record(bound={"within": [0.5, 0.6]}), "refuted: reuse(swap) = 0.400 [0.300, 0.450], should be within [0.5, 0.6]"),
-    (record(bound={"at_least": 0.2}, expect="refuted"), "certified: reuse(swap) = 0.400 [0.300, 0.450], is at least 0.2; the claim expects refuted"),
+    (record(bound={"at_least": 0.2}, expect="refuted"), 
+     "certified: reuse(swap) = 0.400 [0.300, 0.450], is at least 0.2; the claim expects refuted"),
     (record(bound={"at_least": 0.35}, tasks=["a", "b"]), "inconclusive: reuse(a, b) = 0.400 [0.300, 0.450], should be at least 0.35"),
     (record(Invalid("nothing there\nmore"), tasks=[]), "invalid: reuse: nothing there"),
     (record(Invalid("nothing there"), expect="refuted"), "invalid: reuse(swap): nothing there; the claim expects refuted"),
@@ -158,7 +160,8 @@ def test_an_explanation_names_the_place_the_meaning_and_how_to_rerun():
         "  heads are shared",
         "  0.400 with 90% interval [0.300, 0.450]: the whole interval misses 'at least 0.5' (n = 100 examples)",
     ]
-    assert lines[-1] == "  rerun: pytest 'sub/s.circuits.yaml::c::tiny::swap'"
+    assert lines[-1] == "  rerun: pytest sub/s.circuits.yaml::c::tiny::swap"
+    assert explain(record(), "test_it.py::test_it's[1]").endswith("""  rerun: pytest 'test_it.py::test_it'"'"'s[1]'""")
     assert "  more" in explain(record(Invalid("nothing there\nmore"))).split("\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from .telling import telling
@@ -23,7 +24,7 @@ def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
     elif "\n" in record["reason"]:
         lines += [f"  {line}" for line in record["reason"].split("\n")]
     lines += [f"  {line}" for line in telling(record)]
-    lines.append(f"  rerun: pytest '{nodeid}'")
+    lines.append(f"  rerun: pytest {quote(nodeid)}")
     return "\n".join(lines)
 
 

@@ -1,109 +1,20 @@
-"""Runs of pytest inside pytest. What inner runs import is imported here first: pytester forgets modules that an inner run was first to import."""
+"""Runs of pytest inside pytest.
+
+What inner runs import is imported here first: pytester forgets modules that an inner run was first to import.
+"""
 
 from __future__ import annotations
 
-import importlib
-import json
-import pkgutil
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy  # noqa: F401
 import plugin_fakes
 import pytest
 import safetensors.numpy  # noqa: F401
 import scipy.special  # noqa: F401
-
-import pytest_circuits
-
-TORCH_SIDE = ("ablation", "anatomy", "attribution", "engine", "subject")
-HEADER = """\
-version: 1
-models:
-  tiny: {path: model}
-tasks:
-  swap: {file: pairs.jsonl}
-  other: {file: pairs.jsonl, n: 20}
-"""
-
-
-def import_package(torch_side: bool) -> None:
-    """All modules of the package, with or without those that need torch."""
-    for module in pkgutil.walk_packages(pytest_circuits.__path__, "pytest_circuits."):
-        own = module.name.split(".")
-        if own[-1] != "__main__" and (torch_side or own[1] not in TORCH_SIDE):
-            importlib.import_module(module.name)
-
+from plugin_box import Box, import_package, save_tokenizer, tiny_llama
 
 import_package(torch_side=False)
-
-
-def write_pairs(path: Path, n: int = 200) -> None:
-    """A task file of one-token words."""
-    rows = [
-        {"clean": f"w{i % 7} w{(i * 3) % 11} w{i % 5}", "corrupt": f"w{(i + 2) % 7} w{(i * 3 + 1) % 11} w{i % 5}",
-         "answer": f"w{i % 13}", "foil": f"w{(i + 5) % 13}"} for i in range(n)
-    ]  # fmt: skip
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-
-
-class Box:
-    """An empty project with a model and a task file: write specs, run pytest, read the report."""
-
-    def __init__(self, pytester: pytest.Pytester, model: Path | None) -> None:
-        self.pytester, self.path = pytester, pytester.path
-        self.log = self.path / "calls.log"
-        if model is None:
-            plugin_fakes.fake_model(self.path / "model")
-        else:
-            (self.path / "model").symlink_to(model)
-        write_pairs(self.path / "pairs.jsonl")
-
-    def spec(self, claims: str, name: str = "s.circuits.yaml", header: str = HEADER) -> Path:
-        """A spec of these claims, each line of which is written without the indentation below `claims:`."""
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        body = "".join(f"  {line}\n" if line else "\n" for line in claims.strip("\n").split("\n"))
-        path.write_text(f"{header}claims:\n{body}", encoding="utf-8")
-        return path
-
-    def python(self, source: str, name: str = "test_python.py") -> Path:
-        path = self.path / name
-        path.write_text(source, encoding="utf-8")
-        return path
-
-    def run(self, *args: Any, **options: Any) -> pytest.RunResult:
-        """pytest in this process, with `--circuits-json`."""
-        given = [str(a) for a in args]
-        json_option = [] if any(a.startswith("--circuits-json") for a in given) else ["--circuits-json=report.json"]
-        self.result = self.pytester.runpytest_inprocess(*given, *json_option, **options)
-        return self.result
-
-    @property
-    def report(self) -> Any:
-        return json.loads((self.path / "report.json").read_text(encoding="utf-8"))
-
-    @property
-    def claims(self) -> dict[str, Any]:
-        return {claim["claim"]: claim for claim in self.report["claims"]}
-
-    @property
-    def verdicts(self) -> dict[str, str]:
-        return {claim["nodeid"].partition("::")[2]: claim["verdict"] for claim in self.report["claims"]}
-
-    @property
-    def calls(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
-
-    def subprocess_conftest(self, more: str = "") -> None:
-        """The fake torch side for processes of their own."""
-        self.pytester.makeconftest(f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import plugin_fakes
-plugin_fakes.install({str(self.log)!r})
-{more}
-""")
 
 
 @pytest.fixture
@@ -113,6 +24,34 @@ def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr("pytest_circuits.lab.models.default_opener", plugin_fakes.opener)
     monkeypatch.setitem(plugin_fakes.PROPERTIES._loaded, "stated", plugin_fakes.STATED)
     monkeypatch.setattr(plugin_fakes, "LOG", made.log)
+    for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    return made
+
+
+@pytest.fixture(scope="session")
+def torch_side() -> None:
+    """Everything that a real measurement imports."""
+    import_package(torch_side=True)
+    import transformers.models.auto.modeling_auto
+    import transformers.models.llama.modeling_llama  # noqa: F401
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, torch_side: None) -> SimpleNamespace:
+    """A random model on disk, and a folder where all tests that use it keep its measurements."""
+    folder = tmp_path_factory.mktemp("tiny")
+    tiny_llama().save_pretrained(folder / "model")
+    save_tokenizer(folder / "model")
+    return SimpleNamespace(model=folder / "model", cache=folder / "cache")
+
+
+@pytest.fixture
+def real(pytester: pytest.Pytester, tiny: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Box:
+    """A project with a real model; its measurements are kept for all tests."""
+    made = Box(pytester, tiny.model)
+    made.pytester.makeini(f"[pytest]\ncircuits_cache_dir = {tiny.cache}\n")
     for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "200")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from plugin_box import header
 
 THREE = """
 high:
@@ -29,8 +30,8 @@ def test_node_ids_name_file_claim_model_and_task_without_brackets(box):
 
 
 def test_lists_make_one_test_for_each_combination_on_every_model(box):
-    header = "version: 1\nmodels:\n  a: {path: model}\n  b: {path: model}\ntasks:\n  swap: {file: pairs.jsonl}\n  other: {file: pairs.jsonl, n: 20}\n"
-    box.spec("c:\n  stated: {task: [swap, other], value: [0.5, 0.55]}\n  at_least: 0.1", header=header)
+    given = header("a: {path: model}, b: {path: model}", "swap: {file: pairs.jsonl}, other: {file: pairs.jsonl, n: 20}")
+    box.spec("c:\n  stated: {task: [swap, other], value: [0.5, 0.55]}\n  at_least: 0.1", header=given)
     assert box.run("--collect-only", "-q").ret == 0
     ids = [line.partition("::")[2] for line in box.result.outlines if "::" in line]
     assert ids == [f"c::{m}::{t}::value={v}" for m in "ab" for t in ("swap", "other") for v in ("0.5", "0.55")]
@@ -109,7 +110,7 @@ def test_a_run_from_another_folder_says_what_can_be_typed_there(box, monkeypatch
     monkeypatch.chdir(box.path / "sub")
     box.run("one.circuits.yaml", "--circuits-json=../report.json")
     assert [c["file"] for c in box.report["claims"]] == ["sub/one.circuits.yaml"] * 3
-    box.result.stdout.fnmatch_lines(["  one.circuits.yaml:8 claim 'low'*", "  rerun: pytest 'one.circuits.yaml::low::tiny'"])
+    box.result.stdout.fnmatch_lines(["  one.circuits.yaml:8 claim 'low'*", "  rerun: pytest one.circuits.yaml::low::tiny"])
     assert box.pytester.runpytest_inprocess("one.circuits.yaml::low::tiny").ret == 1
 
 

@@ -55,7 +55,8 @@ tasks:
   bad: {file: missing.jsonl}
 """
     box.spec(
-        f"{PLANNED}\nwrong:\n  stated: {{task: bad}}\n  at_least: 0.1\n  model: tiny\nbuggy:\n  stated: {{raises: bug}}\n  at_least: 0.1\n  model: tiny",
+        f"{PLANNED}\nwrong:\n  stated: {{task: bad}}\n  at_least: 0.1\n  model: tiny"
+        "\nbuggy:\n  stated: {raises: bug}\n  at_least: 0.1\n  model: tiny",
         header=header,
     )
     assert box.run("--circuits-plan").ret == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from plugin_box import header
 
 ONE = "c:\n  stated: {}\n  at_least: 0.1"
 FIXTURES = """
@@ -12,7 +13,11 @@ tasks: {mine: {fixture: my_pairs}}
 """
 BOTH = "c:\n  stated: {task: mine}\n  at_least: 0.1"
 TWO_MODELS = f"{BOTH}\n  model: candidate\nother:\n  stated: {{}}\n  at_least: 0.1\n  model: fine"
-PAIRS = "[{'clean': 'w1 w2', 'corrupt': 'w3 w2', 'answer': 'w1', 'foil': 'w3'}, {'clean': 'w4 w2', 'corrupt': 'w5 w2', 'answer': 'w4', 'foil': 'w5'}]"
+PAIRS = str([
+    {"clean": "w1 w2", "corrupt": "w3 w2", "answer": "w1", "foil": "w3"},
+    {"clean": "w4 w2", "corrupt": "w5 w2", "answer": "w4", "foil": "w5"},
+])  # fmt: skip
+NO_MODEL = "it must be a model directory, a hub id, a Hugging Face model, or (model, tokenizer)"
 
 
 def test_autouse_fixtures_of_every_scope_run_around_claims(box):
@@ -137,9 +142,9 @@ def my_pairs(): return {made}
 
 
 @pytest.mark.parametrize(("model", "pairs", "told"), [
-    ("None", PAIRS, "model 'candidate': the fixture 'my_model' is of type NoneType; it must be a model directory, a hub id, a Hugging Face model, or (model, tokenizer)"),
+    ("None", PAIRS, f"model 'candidate': the fixture 'my_model' is of type NoneType; {NO_MODEL}"),
     ("3.5", PAIRS, "model 'candidate': the fixture 'my_model' is of type float"),
-    ("'./elsewhere'", PAIRS, "model 'candidate' (*/elsewhere): there is no directory */elsewhere; *"),
+    ("'./elsewhere'", PAIRS, "model 'candidate' (elsewhere): there is no directory elsewhere; "),
     ("'model'", "None", "the fixture 'my_pairs' returned NoneType; it must return a Task, or an iterable of PromptPair or dict"),
     ("'model'", "[]", "the fixture 'my_pairs' returned no prompt pairs"),
     ("'model'", "[{'clean': 'w1'}]", "the fixture 'my_pairs'[[]0]: corrupt and answer missing*"),
@@ -183,7 +188,7 @@ def test_a_fixture_model_can_be_replaced_on_the_command_line(box):
 def test_bad_names_of_fixtures_are_mistakes_of_the_spec(box):
     box.spec(
         ONE,
-        header="version: 1\nmodels: {a: {fixture: 'my model'}, b: {fixture: m, path: x}}\ntasks: {t: {fixture: m, n: 3}, u: {fixture: class}}\n",
+        header=header("a: {fixture: 'my model'}, b: {fixture: m, path: x}", "t: {fixture: m, n: 3}, u: {fixture: class}"),
     )
     assert box.run().ret == pytest.ExitCode.INTERRUPTED
     box.result.stdout.fnmatch_lines([

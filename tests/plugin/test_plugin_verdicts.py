@@ -41,7 +41,7 @@ def test_a_claim_passes_with_the_expected_verdict_and_no_other(box, expect):
             result.stdout.fnmatch_lines(
                 [HEADLINES[verdict] + wanted, f"  s.circuits.yaml:{record['line']} claim '{verdict}', model 'tiny'"]
             )
-            result.stdout.fnmatch_lines([f"  rerun: pytest '{where}'"])
+            result.stdout.fnmatch_lines([f"  rerun: pytest {where}"])
             word = verdict.upper() + ("" if expect == "certified" else f" (expected {expect})")
             result.stdout.fnmatch_lines([f"{word} {where} - {verdict}: stated*"])
 
@@ -142,7 +142,7 @@ def test_an_unsettled_estimate_is_inconclusive_whatever_its_interval(box):
 
 
 def test_flipping_a_threshold_turns_exactly_that_claim(box):
-    text = "a:\n  stated: {value: 0.5, low: 0.4, high: 0.6}\n  at_least: 0.3\nb:\n  stated: {value: 0.5, low: 0.4, high: 0.6}\n  at_least: 0.31"
+    text = "\n".join(f"{name}:\n  stated: {{low: 0.4, high: 0.6}}\n  at_least: {bound}" for name, bound in (("a", 0.3), ("b", 0.31)))
     box.spec(text)
     box.run()
     assert box.verdicts == {"a::tiny": "certified", "b::tiny": "certified"}

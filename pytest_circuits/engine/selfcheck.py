@@ -111,9 +111,9 @@ def _check_wiring(anatomy: Anatomy, ids: Tensor, seed: int, examiner: Examiner) 
         silent = found if silent is None else silent & found
         if not silent:
             return
-    layer, what, half = min(silent or ())
+    layer, what = min(silent or ())
     raise examiner.fail(
-        f"replacing a {what} in layer {layer} changes nothing in the {half} half of its head's output: its columns are not where the "
+        f"replacing a part of a {what} in layer {layer} does not change the whole of its head's output: its columns are not where the "
         "anatomy says, or queries and keys are exchanged, or heads are cut at the wrong places"
     )
 

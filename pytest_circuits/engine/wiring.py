@@ -24,7 +24,7 @@ ROWS = 8  # for each scale: plain, a query changed, a key changed; then two rows
 POSITION = 3  # where it is changed
 
 
-Silent = tuple[int, str, str]  # layer, query or key, half of the head
+Silent = tuple[int, str]  # layer, query or key
 
 
 @dataclass
@@ -70,8 +70,9 @@ def _noise(anatomy: Anatomy, length: int, seed: int, query: int, key: int) -> di
         rows = slice(3 * row, 3 * row + 3)
         noise["q"][rows] *= scale
         noise["k"][rows] *= scale
-        noise["q"][3 * row + 1, POSITION, query, :half] *= -1
-        noise["k"][3 * row + 2, POSITION, key, :half] *= -1
+        part = slice(None, half) if row % 2 else slice(-half, None)
+        noise["q"][3 * row + 1, POSITION, query, part] *= -1
+        noise["k"][3 * row + 2, POSITION, key, part] *= -1
     return noise
 
 
@@ -159,9 +160,9 @@ def _check_heads(anatomy: Anatomy, layer: int, seen: Wired, examiner: Examiner) 
                 "are not where the anatomy says, or queries and keys are exchanged, or heads are cut at the wrong places"
             )
         later = inside[:, 1:] if what == "key" else inside
-        for part, name in ((later[..., :half], "first"), (later[..., -half:], "second")):
-            if float(part.max()) <= unseen:
-                silent.add((layer, what, name))
+        whole = torch.stack([part.flatten(1).amax(1) > unseen for part in (later[..., :half], later[..., -half:])]).all(0)
+        if not bool(whole.any()):
+            silent.add((layer, what))
     return silent
 
 
@@ -178,5 +179,7 @@ def _check_gate(block: Block, activation: Tensor, neurons: Tensor, examiner: Exa
     kind = "activation times second factor" if block.gated else "the activation"
     examiner.same(first, expected, allowed, f"{kind} differs from the neurons of layer {block.index} (gated={block.gated})")
     examiner.same(doubled, 2 * first, 2 * allowed, f"the neurons of layer {block.index} are not proportional to the activation")
+    if block.gated and bool((other == 1).all()):
+        raise examiner.fail(f"the neurons of layer {block.index} are the activation itself (gated=True)")
     if not block.gated:
         examiner.same(other, torch.ones_like(other), 0.0, f"the neurons of layer {block.index} are not the activation")

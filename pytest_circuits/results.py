@@ -30,13 +30,17 @@ class Description:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example."""
+    """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example.
+
+    `chance` is the accuracy of guessing among answer and foils; 0 where the whole vocabulary competes.
+    """
 
     n: int
     groups: tuple[str, ...]
     digest: str
     regenerated: int = 0
     notes: tuple[str, ...] = ()
+    chance: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def test_other_p_and_k_run_no_attribution(first, tmp_path):
 
 
 @pytest.mark.parametrize("gate", ["min_accuracy: 0.9", "min_accuracy: 0.6", "min_accuracy: 0.4"])
-def test_an_untrained_copy_is_never_certified(first, tmp_path, gate):
+def test_an_untrained_copy_is_never_certified(tmp_path, gate):
     """Random weights in the same architecture, under the spec's gate, the default one, and one below guessing on two choices."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer

@@ -64,6 +64,13 @@ class EncodedTask:
         """Number of examples."""
         return len(self.clean)
 
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing among the answer and its foils, the mean over examples; 0 where the whole vocabulary competes."""
+        if self.scoring != "choices":
+            return 0.0
+        return sum(1 / (1 + len(set(foils))) if foils else 0.0 for foils in self.foils) / self.n
+
     def __len__(self) -> int:
         return self.n
 

@@ -23,7 +23,8 @@ def call(subject: Any, request: Request, task: Task | None, examples: Indices, r
         return subject.describe()
     if isinstance(request, Encode):
         found = subject.encode(task)
-        return Encoded(int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), tuple(found.notes))
+        notes = tuple(found.notes)
+        return Encoded(int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance))
     common = {"metric": request.metric, "batch_size": batch_size, "examples": examples, **json.loads(request.options)}
     if isinstance(request, Attribute):
         return subject.attribute(task, method=request.method, level=request.level, reduce=request.reduce, **common)

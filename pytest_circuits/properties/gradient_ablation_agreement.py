@@ -58,7 +58,7 @@ def judge(claim: Claim) -> Steps:
 
     p: GradientAblationAgreement = claim.parameters
     found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task)
+    base = yield from intact(claim, p.task, found)
     description = yield Describe(claim.model)
     source = claim.tasks[p.task]
     attribution, swept = yield [

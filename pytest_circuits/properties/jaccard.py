@@ -45,7 +45,7 @@ def judge(claim: Claim) -> Steps:
     details: dict[str, Any] = {"shared_sets": {}, "accuracy": {}, "noise_ceiling": {}, "examples": {}}
     for task in p.tasks:
         found = yield from examples(claim, task)
-        outcome = yield from intact(claim, task)
+        outcome = yield from intact(claim, task, found)
         every = yield from circuits(claim, task)
         discovery, groups = every.take(found.discovery), found.groups(found.discovery)
         names = discovery.shared(p.p)

@@ -63,9 +63,14 @@ def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
     return Examples(encoded, discovery, evaluation)
 
 
-def intact(claim: Claim, task: str) -> Generator[Any, Any, Outcome]:
-    """The intact model on the evaluation examples, arrays [n]; `Invalid` when it cannot do the task (the competence gate)."""
+def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outcome]:
+    """The intact model on the evaluation examples, arrays [n]; `Invalid` when it cannot do the task (the competence gate).
+
+    It must reach `min_accuracy`, and, where answer and foils are few enough to guess, be credibly better than guessing.
+    `min_accuracy: 0` switches both off.
+    """
     from ..results import Outcome
+    from ..stats.betting import grouped_mean_interval
 
     p = claim.parameters
     many = yield Ablate(claim.model, claim.tasks[task], ((),), metric=p.metric, part=part(p, "evaluation"))
@@ -77,6 +82,15 @@ def intact(claim: Claim, task: str) -> Generator[Any, Any, Outcome]:
             f"({accuracy:.3f}, below min_accuracy {p.min_accuracy:g}): there is no behaviour to explain",
             {"accuracy": accuracy, "task": task, "n": len(outcome.correct)},
         )
+    chance = found.encoded.chance
+    if p.min_accuracy > 0 and chance > 0:
+        _, (low, high), groups = grouped_mean_interval(outcome.correct, found.groups(found.evaluation), p.confidence)
+        if low <= chance:
+            raise Invalid(
+                f"the intact model's accuracy on task {task!r}, {accuracy:.3f} with {p.confidence:.0%} interval [{low:.3f}, {high:.3f}] "
+                f"over {groups} groups, is not clearly above guessing ({chance:.3f}): there is no behaviour to explain",
+                {"accuracy": accuracy, "interval": [low, high], "chance": chance, "task": task, "groups": groups},
+            )
     return outcome
 
 

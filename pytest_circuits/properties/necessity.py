@@ -71,11 +71,11 @@ def judge(claim: Claim) -> Steps:
     source = p.circuit.task if p.circuit else p.task
     universe = yield from describe(claim)
     here = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task)
+    base = yield from intact(claim, p.task, here)
     there = here
     if source != p.task:
         there = yield from examples(claim, source)
-        yield from intact(claim, source)
+        yield from intact(claim, source, there)
     discovery = (yield from circuits(claim, source)).take(there.discovery)
     shared = discovery.shared(p.p)
     if not shared:

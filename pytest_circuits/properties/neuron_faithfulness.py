@@ -55,7 +55,7 @@ def judge(claim: Claim) -> Steps:
 
     p: NeuronFaithfulness = claim.parameters
     found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task)
+    base = yield from intact(claim, p.task, found)
     universe = yield from describe(claim)
     options = {**p.attribution_options, "site": p.site}
     attribution = yield Attribute(

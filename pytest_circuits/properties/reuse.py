@@ -31,7 +31,7 @@ def judge(claim: Claim) -> Steps:
 
     p: Reuse = claim.parameters
     found = yield from examples(claim, p.task)
-    outcome = yield from intact(claim, p.task)
+    outcome = yield from intact(claim, p.task, found)
     universe = yield from describe(claim)
     every = yield from circuits(claim, p.task)
     discovery, evaluation = every.take(found.discovery), every.take(found.evaluation)

@@ -44,7 +44,7 @@ class FakeSubject:
     def encode(self, task):
         self._called("encode")
         groups = tuple(f"g{i // 2}" for i in range(len(task)))
-        return SimpleNamespace(n=len(task), groups=groups, digest=task.fingerprint[:8], regenerated=1, notes=("a note",))
+        return SimpleNamespace(n=len(task), groups=groups, digest=task.fingerprint[:8], regenerated=1, notes=("a note",), chance=0.5)
 
     def attribute(self, task, method="eap", level="component", metric="logit_diff", batch_size=None, examples=None, reduce=None, **options):
         self._called("attribute", method, None if examples is None else len(examples), options)

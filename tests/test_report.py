@@ -204,3 +204,9 @@ def test_annotations_escape_what_github_reads_as_its_own(tmp_path, monkeypatch):
 def test_a_judgement_without_a_model_is_a_record_without_facts():
     made = claim_record("n", Judgement(Verdict(INVALID, "gone"), None, Cost(), None), FACTS)
     assert (made["model_info"], made["details"], made["reason"]) == (None, {}, "gone")
+
+
+def test_rows_of_one_claim_are_told_apart_by_the_parameters_that_were_listed():
+    rows = [record(nodeid="s.circuits.yaml::c::tiny::swap::p=0.8"), record(nodeid="s.circuits.yaml::c::tiny::swap::p=0.9")]
+    lines = table(document(rows, 1.0))
+    assert [line.split("  ")[0] for line in lines[2:4]] == ["c p=0.8", "c p=0.9"]

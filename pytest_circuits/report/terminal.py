@@ -15,13 +15,18 @@ def number(value: float | None) -> str:
     return "—" if value is None else f"{value:.3f}"
 
 
+def label(claim: Mapping[str, Any]) -> str:
+    """The claim's name with the values of listed parameters, which tell apart tests of one claim: `sizes p=0.8`."""
+    return " ".join([claim["claim"], *(part for part in claim["nodeid"].split("::")[2:] if "=" in part)])
+
+
 def row(claim: Mapping[str, Any]) -> list[str]:
     """One line of the table."""
     interval = claim["interval"]
     expected = " (as expected)" if claim["passed"] else f" (expected {claim['expect']})"
     verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else expected)
     return [
-        claim["claim"], claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
+        label(claim), claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
         "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"), bound_text(claim["bound"]), verdict,
     ]  # fmt: skip
 

@@ -39,6 +39,7 @@ class Block:
     mlp_post_norm: nn.Module | None
     gated: bool
     scale: float
+    in_place: bool = False
 
     @property
     def mlp_output(self) -> nn.Module:
@@ -197,4 +198,5 @@ def _block(layer: nn.Module, index: int, family: Family, sizes: Sizes, head_dim:
         mlp_post_norm=part(family.mlp_post_norm),
         gated=family.gated,
         scale=scale,
+        in_place=family.in_place,
     )

@@ -34,6 +34,7 @@ class Family:
         residual_scale: what the outputs of attention and MLP are multiplied with before they are added to the stream: a
             number, or the name of a config entry.
         layer_tuple: whether a layer gives a tuple whose first element is the stream.
+        in_place: whether a layer adds to the MLP's output in place, so that what was seen there must be kept apart.
         attention_softcap: name of the config entry with the cap of the attention scores (None there: no cap).
         final_softcap: name of the config entry with the cap of the logits (None there: no cap).
 
@@ -55,6 +56,7 @@ class Family:
     parallel: bool | str = False
     residual_scale: float | str = 1.0
     layer_tuple: bool = False
+    in_place: bool = False
     attention_softcap: str | None = None
     final_softcap: str | None = None
 

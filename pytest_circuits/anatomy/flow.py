@@ -24,6 +24,12 @@ class Call:
     module: nn.Module
     x: Tensor
     y: Tensor
+    given: Tensor  # y itself, as it is after the forward
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the output was changed in place after the module gave it."""
+        return not torch.equal(self.given, self.y)
 
     @property
     def parent(self) -> str:
@@ -77,7 +83,7 @@ def record(model: nn.Module, sizes: Sizes) -> Flow:
             if kind == "layers":
                 tuples.append(isinstance(output, tuple))
             if x is not None and y is not None:
-                calls[kind].append(Call(name, module, x.detach().clone(), y.detach().clone()))
+                calls[kind].append(Call(name, module, x.detach().clone(), y.detach().clone(), y))
 
         return module.register_forward_hook(hook, with_kwargs=True)
 

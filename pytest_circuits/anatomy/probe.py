@@ -40,6 +40,7 @@ class Mlp:
     gated: bool
     x: Tensor
     y: Tensor
+    in_place: bool
 
 
 def probe(model: nn.Module) -> Anatomy:
@@ -114,6 +115,7 @@ def _guesses(flow: Flow, sizes: Sizes, found: dict[str, str]) -> Iterator[Family
             down=mlp.down,
             activation=mlp.activation,
             gated=mlp.gated,
+            in_place=mlp.in_place,
             mlp_norm=mlp_norm,
             mlp_post_norm=_norm_after(norms, mlp.y),
             parallel=_same(read, flow.layer.x),
@@ -210,7 +212,7 @@ def _mlps(flow: Flow, attention: list[Call], output: Call) -> Iterator[Mlp]:
         activation = _activation(flow, down, inputs)
         fused = inputs[0].y.shape[-1] == 2 * down.x.shape[-1]
         gated = len(inputs) > 1 or fused if activation is None else not _same(activation.y, down.x)
-        yield Mlp(path, down.path, None if activation is None else activation.path, gated, inputs[0].x, down.y)
+        yield Mlp(path, down.path, None if activation is None else activation.path, gated, inputs[0].x, down.y, down.in_place)
     for call in reversed(flow.inside):
         weights = any(p.dim() > 1 for p in call.module.parameters())
         attends = _holds(call.path, attention) or call.path == holder or holder.startswith(f"{call.path}.")
@@ -221,7 +223,7 @@ def _mlps(flow: Flow, attention: list[Call], output: Call) -> Iterator[Mlp]:
             and not call.is_projection
             and "." not in call.path
         ):
-            yield Mlp(call.path, None, None, True, call.x, call.y)
+            yield Mlp(call.path, None, None, True, call.x, call.y, call.in_place)
 
 
 def _holds(path: str, calls: Sequence[Call]) -> bool:

@@ -50,9 +50,12 @@ class Site:
 
         def flat(x: Tensor) -> Tensor | None:
             new = edit(self.view(x))
-            return None if new is None else new.reshape(x.shape)
+            if new is None:
+                return x.clone() if guarded else None
+            return new.reshape(x.shape).clone() if guarded else new.reshape(x.shape)
 
         hook = taps.on_input if self.kind in ("heads", "neurons") else taps.on_output
+        guarded = self.block.in_place and hook == taps.on_output  # the layer goes on with a copy
         hook(self.module, flat, f"{self.kind} of layer {self.layer}")
 
 

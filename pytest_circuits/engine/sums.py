@@ -25,6 +25,7 @@ def check_sums(anatomy: Anatomy, seen: Trace, logits: Tensor, examiner: Examiner
                 below,
                 f"the input of layer {block.index} differs from the output of layer {block.index - 1}",
             )
+        _in_place(block, seen, examiner)
         _projections(block, seen, examiner)
         _stream(anatomy, block, seen, examiner)
     last = len(anatomy.blocks) - 1
@@ -33,6 +34,15 @@ def check_sums(anatomy: Anatomy, seen: Trace, logits: Tensor, examiner: Examiner
     )
     _norm(anatomy, anatomy.final_norm_module, seen, ("final_norm", -1), examiner)
     _logits(anatomy, seen, logits, examiner)
+
+
+def _in_place(block: Block, seen: Trace, examiner: Examiner) -> None:
+    """Nothing that measurements look at is changed in place later, or the anatomy says so."""
+    for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
+        if seen.changed("inputs", name, block.index):
+            raise examiner.fail(f"layer {block.index} changes the input of its {name.replace('_', ' ')} in place, which cannot be measured")
+    if not block.in_place and seen.changed("outputs", "mlp" if block.down is None else "down", block.index):
+        raise examiner.fail(f"layer {block.index} changes the output of its MLP in place; say so with in_place=True")
 
 
 def _projections(block: Block, seen: Trace, examiner: Examiner) -> None:

@@ -21,6 +21,12 @@ class Trace:
 
     inputs: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     outputs: dict[tuple[str, int], Tensor] = field(default_factory=dict)
+    given: dict[tuple[str, str, int], Tensor] = field(default_factory=dict)
+
+    def changed(self, side: str, part: str, layer: int) -> bool:
+        """Whether the model changed an input or output in place after it was seen."""
+        seen = self.inputs if side == "inputs" else self.outputs
+        return (part, layer) in seen and not torch.equal(self.given[side, part, layer], seen[part, layer])
 
 
 PARTS = ("module", "output", "mlp", "down", "attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm")
@@ -51,14 +57,17 @@ def trace(anatomy: Anatomy, taps: Taps) -> Trace:
     places += [(name, -1, module) for name, module in outside.items() if module is not None]
     for name, layer, module in places:
         where = f"{name.replace('_', ' ')}" + (f" of layer {layer}" if layer >= 0 else "")
-        taps.on_input(module, _keep(seen.inputs, (name, layer)), where)
-        taps.on_output(module, _keep(seen.outputs, (name, layer)), where)
+        taps.on_input(module, _keep(seen, "inputs", (name, layer)), where)
+        taps.on_output(module, _keep(seen, "outputs", (name, layer)), where)
     return seen
 
 
-def _keep(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Any:
+def _keep(seen: Trace, side: str, key: tuple[str, int]) -> Any:
+    where: dict[tuple[str, int], Tensor] = getattr(seen, side)
+
     def edit(x: Tensor) -> None:
         where[key] = x.detach().clone()
+        seen.given[side, *key] = x
 
     return edit
 

@@ -59,7 +59,7 @@ WRONG = {
     "the MLP's post-norm left out": ("gemma3", {"mlp_post_norm": None}, "residual . heads . MLP of layer 0"),
     "a post-norm where there is none": ("llama", {"mlp_post_norm": "post_attention_layernorm"}, "what it should follow"),
     "a pre-norm left out": ("llama", {"attention_norm": None}, "what the attention of layer 0 reads"),
-    "a pre-norm where there is none": ("olmo2", {"mlp_norm": "post_feedforward_layernorm", "mlp_post_norm": None}, "the input of the MLP norm"),
+    "a pre-norm where there is none": ("olmo2", {"mlp_norm": "post_feedforward_layernorm", "mlp_post_norm": None}, "input of the MLP norm"),
     "parallel, not serial": ("llama", {"parallel": True}, "the input of the MLP norm of layer 0"),
     "serial, not parallel": ("gpt_neox", {"parallel": False}, "the input of the MLP norm of layer 0"),
     "not gated": ("llama", {"gated": False}, "gated=False"),
@@ -144,7 +144,7 @@ def test_a_hook_that_never_fires_is_found():
     """A module that the model does not call."""
     anatomy = family_of("llama")
     unused = replace(anatomy.blocks[1], mlp_norm=copy.deepcopy(anatomy.blocks[1].mlp_norm))
-    with pytest.raises(ModelError, match="never fired.*mlp norm of layer 1"):
+    with pytest.raises(ModelError, match=r"never fired.*mlp norm of layer 1"):
         self_check(replace(anatomy, blocks=(anatomy.blocks[0], unused, anatomy.blocks[2])))
 
 
@@ -255,5 +255,5 @@ def test_weights_that_give_no_numbers_are_refused_at_once(change):
     with torch.no_grad():
         model.model.layers[0].mlp.down_proj.weight.fill_(change["fill"])
         model.lm_head.weight.fill_(change["fill"])
-    with pytest.raises(ModelError, match="not finite numbers.*NaN weights"):
+    with pytest.raises(ModelError, match=r"not finite numbers.*NaN weights"):
         open_model(model)

@@ -14,9 +14,14 @@ from pydantic import ValidationError
 from pytest_circuits import open_model
 from pytest_circuits.attribution import METHODS
 from pytest_circuits.errors import OptionError
-from pytest_circuits.properties.gradient_ablation_agreement import GradientAblationAgreement
-from pytest_circuits.properties.neuron_faithfulness import NeuronFaithfulness
+from pytest_circuits.lab.measuring import call
+from pytest_circuits.lab.parts import examples_of
+from pytest_circuits.properties.base import Claim
+from pytest_circuits.properties.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT, GradientAblationAgreement
+from pytest_circuits.properties.neuron_faithfulness import NEURON_FAITHFULNESS, NeuronFaithfulness
 from pytest_circuits.properties.reuse import Reuse
+from pytest_circuits.results import Encoded
+from pytest_circuits.sources import ModelSource, TaskSource
 
 MODELS = {name: tiny.model(name) for name in ("llama", "gpt2", "gpt_neox")}
 CLEAN_GRADIENT = ("atp", "eap", "gradient", "relp", "weight_gradient")
@@ -145,3 +150,38 @@ def test_claims_on_components_refuse_a_unit_a_position():
     with pytest.raises(ValidationError, match="positions: each"):
         Reuse(task="t", p=0.9, attribution="atp", attribution_options={"positions": "each"})
     assert Reuse(task="t", p=0.9, attribution="atp", attribution_options={"positions": "last"}).attribution == "atp"
+
+
+def settled(prop, parameters, task, subject):
+    """The estimate of a claim, its requests answered by the subject itself."""
+    steps = prop.judge(Claim(parameters, ModelSource("m", "x"), {"t": TaskSource("t", "builtin", "t")}))
+
+    def answer(request):
+        encoded = Encoded(len(task), subject.encode(task).groups, "")
+        rows = [examples_of(p, encoded) if p is not None else None for p in (getattr(request, n, None) for n in ("part", "reference"))]
+        return call(subject, request, task, *rows, None)
+
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send([answer(r) for r in asked] if isinstance(asked, list) else answer(asked))
+    except StopIteration as stop:
+        return stop.value
+
+
+def test_a_distance_counts_downwards_in_claims():
+    """Faithfulness in KL is 1 − KL(keep C)/KL(∅); the cost of an ablation is the divergence that it makes."""
+    subject, task = open_model(MODELS["llama"]), tiny.task(n=12, tokens=1)
+    common = {"task": "t", "metric": "kl", "min_accuracy": 0.0, "split": "in_sample"}
+    found = settled(NEURON_FAITHFULNESS, NeuronFaithfulness(**common, neurons=40, attribution="ig_activations"), task, subject)
+    strongest = np.abs(subject.attribute(task, "ig_activations", "neuron", "kl", reduce="mean").scores[0])
+    kept = [f"L{i // 40}N{i % 40}" for i in np.argsort(-strongest, kind="stable")[:40]]
+    means = subject.ablate_many(task, [kept, []], "keep", level="neuron", metric="kl").metric.mean(1)
+    assert found.value == pytest.approx(1 - means[0] / means[1], rel=1e-4)
+    agreement = settled(
+        GRADIENT_ABLATION_AGREEMENT,
+        GradientAblationAgreement(**common, gradient="exact", effect="metric", gradient_options={"kind": "zero"}, resamples=200),
+        task,
+        subject,
+    )
+    assert agreement.value == pytest.approx(1)

@@ -8,7 +8,7 @@ specs: setup
 	$(BIN)/python -m pytest specs -m "not slow" --circuits-json=build/specs.json
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

@@ -15,8 +15,10 @@ from pytest_circuits import open_model
 METHODS = ("eap", "atp", "eap_ig", "ig_activations", "relp", "gradient", "weight_gradient", "exact")
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 0.15), (torch.float16, 0.04)])
+@pytest.mark.parametrize(
+    ("name", "dtype", "tolerance"),
+    [*((n, torch.bfloat16, 0.15) for n in NAMES), *((n, torch.float16, 0.04) for n in ("llama", "gpt2", "gpt_neox"))],
+)
 def test_scores_are_float32_and_near_those_of_the_float32_model(name, dtype, tolerance):
     """The reference has the rounded weights; the distance is relative to the norm of all scores."""
     half, task = tiny.model(name, dtype=dtype), tiny.task(n=3, tokens=2)

@@ -20,8 +20,7 @@ def embeddings(model, ids) -> torch.Tensor:
     return model.get_input_embeddings()(as_ids(ids)).detach()
 
 
-@every_architecture
-@pytest.mark.parametrize("rule", ["midpoint", "endpoint"])
+@pytest.mark.parametrize(("name", "rule"), [*((n, "midpoint") for n in NAMES), ("llama", "endpoint"), ("gpt2", "endpoint")])
 def test_eap_ig_averages_edges_over_interpolated_embeddings(name, rule):
     """Finite differences of each edge at each point of the path; the average is taken before the absolute value."""
     model, task, steps = tiny.model(name), tiny.task(n=1), 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from pytest_circuits.engine.taps import measuring
 
 METHODS = ("eap", "atp", "eap_ig", "ig_activations", "relp", "gradient", "weight_gradient", "exact")
 MODELS = {name: tiny.model(name) for name in ("llama", "gpt2", "gpt_neox")}
+opened = cache(lambda name: open_model(MODELS[name]))
 few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 some_model = st.sampled_from(sorted(MODELS))
 a_method = st.sampled_from(METHODS)
@@ -36,7 +38,7 @@ def close(one, other):
 @given(some_model, a_method, st.integers(1, 9), st.integers(0, 10**6), st.data())
 def test_batch_size_companions_and_order_change_nothing(name, method, batch_size, seed, data):
     """Scores of chosen examples, in any order and in any company, are those in the whole task."""
-    task, subject = tiny.task(n=6, seed=seed, foils=2), open_model(MODELS[name])
+    task, subject = tiny.task(n=6, seed=seed, foils=2), opened(name)
     chosen = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6))
     whole = subject.attribute(task, method)
     close(subject.attribute(task, method, batch_size=batch_size, examples=chosen).scores, whole.scores[chosen])
@@ -48,7 +50,7 @@ def test_batch_size_companions_and_order_change_nothing(name, method, batch_size
 @given(some_model, st.sampled_from(["zero", "counterfactual", "mean", "resample"]), st.integers(1, 9), st.integers(0, 10**6), st.data())
 def test_ablation_does_not_depend_on_the_batch_either(name, kind, batch_size, seed, data):
     """Nor does a sweep; the reference of a mean stays the same."""
-    task, subject = tiny.task(n=6, seed=seed), open_model(MODELS[name])
+    task, subject = tiny.task(n=6, seed=seed), opened(name)
     chosen = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6))
     names = data.draw(st.lists(st.sampled_from(Parts(MODELS[name]).names), unique=True))
     reference = range(6)
@@ -82,7 +84,7 @@ def test_padding_tokens_never_reach_the_model():
 @given(some_model, st.integers(0, 10**6))
 def test_attribution_is_linear_in_the_metric(name, seed):
     """Signed scores for the mean of two foils are the mean of the scores for each."""
-    task, subject = tiny.task(n=2, seed=seed, foils=2), open_model(MODELS[name])
+    task, subject = tiny.task(n=2, seed=seed, foils=2), opened(name)
     with_foils = [Task("t", tuple(replace(p, foils=f(p)) for p in task)) for f in (lambda p: p.foils[:1], lambda p: p.foils[1:])]
     for method in ("atp", "relp", "gradient", "ig_activations", "exact"):
         one, other = (subject.attribute(t, method).scores for t in with_foils)
@@ -98,7 +100,7 @@ def encoded_job(subject, encoded) -> Job:
 @given(some_model, st.integers(0, 10**6))
 def test_equal_prompts_score_exactly_zero(name, seed):
     """corrupt = clean (which a task cannot have: it is put in behind the encoder's back)."""
-    subject = open_model(MODELS[name])
+    subject = opened(name)
     encoded = subject.encode(tiny.task(n=3, seed=seed, tokens=2))
     job = encoded_job(subject, replace(encoded, corrupt=encoded.clean))
     for method in (Eap(), Atp(), Relp()):
@@ -110,7 +112,7 @@ def test_equal_prompts_score_exactly_zero(name, seed):
 @given(some_model, st.integers(0, 10**6))
 def test_positions_after_the_answer_position_change_nothing(name, seed):
     """Tokens behind the answer's position, different in clean and corrupt: no score moves."""
-    subject = open_model(MODELS[name])
+    subject = opened(name)
     encoded = subject.encode(tiny.task(n=3, seed=seed))
     longer = replace(encoded, clean=tuple((*c, 3, 4) for c in encoded.clean), corrupt=tuple((*c, 5, 6) for c in encoded.corrupt))
     for method in (Eap(), Atp(), Relp()):

@@ -142,7 +142,7 @@ def test_things_that_are_no_models(thing, message):
 
 def test_unknown_dtypes_and_devices_are_refused(saved):
     """With the allowed dtypes."""
-    with pytest.raises(OptionError, match="unknown dtype 'float8'.*bfloat16"):
+    with pytest.raises(OptionError, match=r"unknown dtype 'float8'.*bfloat16"):
         open_model(saved, dtype="float8")
     with pytest.raises(ModelError, match="cannot be moved to device 'nonsense'"):
         open_model(saved, device="nonsense")
@@ -215,7 +215,7 @@ def test_a_registered_architecture_is_measured():
 def test_nan_weights_are_a_measurement_error(copy, where):
     """Found when the model is opened; without that check never a number, and never a circuit, whatever is measured."""
     change_weights(copy, lambda w: w[where].fill_(float("nan")))
-    with pytest.raises(ModelError, match="not finite.*NaN weights"):
+    with pytest.raises(ModelError, match=r"not finite.*NaN weights"):
         open_model(copy)
     subject = open_model(copy, check=False)
     task = tiny.task(n=2)
@@ -226,7 +226,7 @@ def test_nan_weights_are_a_measurement_error(copy, where):
         lambda: subject.ablate(task, remove=["L0H0"]),
         lambda: subject.sweep(task),
     ):
-        with pytest.raises(MeasurementError, match="not finite.*NaN weights"):
+        with pytest.raises(MeasurementError, match=r"not finite.*NaN weights"):
             call()
 
 

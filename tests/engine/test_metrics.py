@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -111,6 +112,7 @@ def test_an_unknown_metric_is_refused_with_a_suggestion():
 TOKEN = st.integers(0, tiny.VOCAB - 1)
 ANSWER = st.lists(TOKEN, min_size=1, max_size=3).map(tuple)
 SHARED = tiny.model("gpt2")
+opened = cache(lambda: open_model(SHARED))
 
 
 @st.composite
@@ -132,4 +134,4 @@ def mixed_pairs(draw):
 def test_batches_with_mixed_answers_and_foils_equal_one_prompt_at_a_time(pairs, scoring, which):
     """The oracle is a loop over plain forwards."""
     task = Task("mixed", tuple(pairs), scoring)
-    same(open_model(SHARED).ablate(task, remove=[], metric=which), outcomes(SHARED, task, which), 1e-5)
+    same(opened().ablate(task, remove=[], metric=which), outcomes(SHARED, task, which), 1e-5)

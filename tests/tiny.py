@@ -76,7 +76,7 @@ def without_upcast(made: torch.nn.Module) -> torch.nn.Module:
     for module in made.modules():
         if type(module).__name__.endswith(("RMSNorm", "TopKRouter")):
             module.__class__ = _in_own_precision(type(module))
-    if made.config._attn_implementation == "eager" and made.config.model_type not in ("gpt2", "gpt_neox"):
+    if made.config._attn_implementation == "eager" and made.config.model_type == "gemma2":
         made.config._attn_implementation = "eager-double"
     made.config._experts_implementation = "eager"  # grouped matrix products have no float64
     return made

@@ -116,9 +116,13 @@ def _written(anatomy: Anatomy, seen: Trace, norm: Place, own: Tensor, examiner: 
 def _norm(anatomy: Anatomy, module: nn.Module, seen: Trace, key: tuple[str, int], examiner: Examiner) -> None:
     """A norm computes the formula by which gradients are taken through it."""
     x, y = seen.inputs[key], seen.outputs[key]
-    expected = anatomy.norms[id(module)].value(x)
+    norm = anatomy.norms[id(module)]
+    expected, (_, r) = norm.value(x), norm.parts(x)
     place = key[0].replace("_", " ") + (f" of layer {key[1]}" if key[1] >= 0 else "")
-    examiner.same(y, expected, 16 * single(x, y) * float(expected.abs().max()), f"the formula of the {place} differs from the module")
+    # the mean that is subtracted carries the rounding of the largest features
+    largest = wide(x).abs().amax(-1, keepdim=True) if norm.centred else wide(x).abs()
+    size = float(torch.maximum(expected.abs(), largest * r * norm.weight.abs()).max())
+    examiner.same(y, expected, 16 * single(x, y) * size, f"the formula of the {place} differs from the module")
 
 
 def _logits(anatomy: Anatomy, seen: Trace, logits: Tensor, examiner: Examiner) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -18,6 +18,7 @@ from ..engine.runner import Runner
 from ..engine.sites import Site
 from ..engine.taps import Taps
 from .base import Job, Method
+from .edge_check import check_row_sums
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,10 @@ class Eap(Method):
         corrupt = job.runner.activations(batch.corrupt, job.sites)
         seen = clean_pass(job.runner, batch, job.metric, job.sites)
         change = residual_changes(job.runner.anatomy, job.sites, corrupt, seen.activations)
-        return edge_scores(job.runner.anatomy, change, seen)
+        found = edge_scores(job.runner.anatomy, change, seen)
+        if seen.slopes:
+            check_row_sums(job.sites, corrupt, seen.activations, seen.slopes, found)
+        return found
 
 
 def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slice, Tensor]]:
@@ -79,11 +83,15 @@ def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slic
 
 @dataclass
 class Seen:
-    """What one clean pass shows: activations at the sites, inputs of norms and of post-norms, gradients at the readers."""
+    """What one clean pass shows: activations at the sites, inputs of norms and of post-norms, gradients at the readers.
+
+    slopes: gradients at the sites, only where hooks of the user's in the layers make a check worth its price.
+    """
 
     activations: list[Tensor]
     streams: dict[tuple[str, int], Tensor]
     gradients: dict[tuple[str, int], Tensor]
+    slopes: list[Tensor] = field(default_factory=list)
 
 
 def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], embedded: Tensor | None = None) -> Seen:
@@ -93,7 +101,15 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
     """
     seen = Seen([], {}, {})
     read: dict[tuple[str, int], Tensor] = {}
-    anatomy = runner.anatomy
+    written: list[Tensor] = []
+    anatomy, hooked = runner.anatomy, not runner.can_skip
+
+    def keep_site(x: Tensor) -> Tensor | None:
+        seen.activations.append(x.detach())
+        if not hooked:
+            return None
+        written.append(x if x.requires_grad else x.detach().requires_grad_())
+        return written[-1]
 
     def keep_stream(key: tuple[str, int]) -> Callable[[Tensor], None]:
         return lambda x: seen.streams.__setitem__(key, x.detach())
@@ -110,7 +126,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
         if embedded is not None:
             taps.on_output(runner.embedding, lambda _: embedded, "token embedding")
         for site in sites:
-            site.tap(taps, lambda x: seen.activations.append(x.detach()))
+            site.tap(taps, keep_site)
         for block in anatomy.blocks:
             for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
                 norm = getattr(block, name)
@@ -123,7 +139,9 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
             taps.on_input(block.mlp, keep_gradient(("mlp", block.index)), f"MLP of layer {block.index}")
         taps.on_input(anatomy.final_norm_module, keep_gradient(("logits", -1)), "final norm")
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
-        seen.gradients.update(zip(read, runner.gradients(value, list(read.values())), strict=True))
+        found = runner.gradients(value, [*read.values(), *written])
+        seen.gradients.update(zip(read, found[: len(read)], strict=True))
+        seen.slopes = found[len(read) :]
     return seen
 
 

@@ -13,6 +13,7 @@ from ..engine.taps import Taps
 from ..errors import OptionError
 from .base import Job
 from .eap import Eap, clean_pass, edge_scores, residual_changes
+from .edge_check import check_row_sums
 
 
 def alphas(steps: int, rule: str) -> list[float]:
@@ -47,6 +48,8 @@ class EapIg(Eap):
         for alpha in alphas(self.steps, self.rule):
             seen = clean_pass(runner, batch, job.metric, job.sites, start + alpha * (end - start))
             found = edge_scores(runner.anatomy, change, seen)
+            if seen.slopes:
+                check_row_sums(job.sites, corrupt, clean, seen.slopes, found)
             total = (
                 [(a, e + f / self.steps) for (a, e), (_, f) in zip(total, found, strict=True)]
                 if total

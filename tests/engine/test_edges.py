@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from plainhf import NAMES, WITH_EXPERTS, Parts, as_ids, metric, prompts, record
+from plainhf import WITH_EXPERTS, Parts, as_ids, metric, prompts, record
 from torch import nn
 
 from pytest_circuits import open_model
@@ -14,6 +14,7 @@ from pytest_circuits.attribution.base import Job
 from pytest_circuits.attribution.eap import Eap
 from pytest_circuits.engine.sites import sites_of
 from pytest_circuits.engine.taps import measuring
+from pytest_circuits.errors import MeasurementError
 
 every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
 STEP = 1e-5
@@ -177,17 +178,58 @@ def test_the_signed_row_sum_of_the_edges_is_atp(name):
     assert (eap + 1e-5 >= np.abs(atp)).all() and (eap[:, :10] > np.abs(atp[:, :10])).any()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_neox", "gemma2"])
 def test_eap_survives_a_users_hook_that_cuts_a_sublayer_off(name):
-    """An MLP that the user's hook replaces with a constant reads nothing: its edges are zero."""
+    """An MLP whose output a hook of the user's makes constant reads nothing and says nothing: its edges are zero."""
     model, task = tiny.model(name), tiny.task(n=2)
     subject = open_model(model)
-    handle = Parts(model).mlp[1].register_forward_hook(lambda _m, _a, y: torch.ones_like(y))
+    handle = Parts(model).down[1].register_forward_hook(lambda _m, _a, y: torch.ones_like(y))
     try:
-        oracle = [total(edge_oracle(model, p), 15, True) for p in task]
-        for row, expected in enumerate(oracle):
-            np.testing.assert_allclose(subject.attribute(task, "eap").scores[row], expected, rtol=1e-5, atol=1e-6)
-        for method in ("atp", "relp", "weight_gradient"):
+        found = subject.attribute(task, "eap")
+        for row, pair in enumerate(task):
+            np.testing.assert_allclose(found.scores[row], total(edge_oracle(model, pair), 15, True), rtol=1e-5, atol=1e-6)
+        assert (found.scores[:, found.units.index("L1MLP")] == 0).all()
+        for method in ("atp", "relp", "weight_gradient", "eap_ig"):
             assert np.isfinite(subject.attribute(task, method).scores).all()
     finally:
         handle.remove()
+
+
+EDITS = {
+    "query": lambda p: p.projection(1, "q").register_forward_hook(lambda _m, _a, y: 2 * y),
+    "norm input": lambda p: p.norm1[1].register_forward_pre_hook(lambda _m, a: (a[0] * a[0],)),
+    "norm output": lambda p: p.norm1[1].register_forward_hook(lambda _m, _a, y: 2 * y),
+    "MLP input": lambda p: p.mlp[1].register_forward_pre_hook(lambda _m, a: (2 * a[0],)),
+    "MLP output": lambda p: p.mlp[1].register_forward_hook(lambda _m, _a, y: 2 * y),
+    "layer input": lambda p: p.layers[1].register_forward_pre_hook(lambda _m, a: (2 * a[0], *a[1:])),
+    "layer output": lambda p: p.layers[1].register_forward_hook(lambda _m, _a, y: 2 * y),
+}
+
+
+@pytest.mark.parametrize("place", EDITS)
+@pytest.mark.parametrize("name", ["llama", "gpt_neox"])
+@pytest.mark.parametrize("method", ["eap", "eap_ig"])
+def test_a_users_hook_that_changes_what_flows_between_units_is_refused_by_eap(name, place, method):
+    """Its derivative is not in the formula of an edge: an error that says so, in place of a wrong score."""
+    model, task = tiny.model(name), tiny.task(n=2)
+    subject = open_model(model)
+    handle = EDITS[place](Parts(model))
+    with pytest.raises(MeasurementError, match=r"hook.*use atp"):
+        subject.attribute(task, method)
+    assert np.isfinite(subject.attribute(task, "atp").scores).all()
+    handle.remove()
+    assert np.isfinite(subject.attribute(task, method).scores).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_users_hooks_that_only_look_or_edit_at_a_unit_are_fine(dtype):
+    """Hooks that change nothing, and hooks at the input of the output projection, which is where heads are."""
+    model, task = tiny.model("llama", dtype=dtype), tiny.task(n=3)
+    subject, plain = open_model(model), open_model(model).attribute(task, "eap").scores
+    looks = [m.register_forward_hook(lambda *_: None) for layer in Parts(model).layers for m in layer.modules()]
+    assert np.array_equal(subject.attribute(task, "eap").scores, plain)
+    for handle in looks:
+        handle.remove()
+    Parts(model).o[1].register_forward_pre_hook(lambda _m, a: (2 * a[0],))
+    found = subject.attribute(task, "eap").scores
+    assert np.isfinite(found).all() and not np.allclose(found, plain, rtol=0.01)

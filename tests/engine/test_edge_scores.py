@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from plainedges import edge_names
 from plainhf import WITH_EXPERTS, Parts
@@ -22,7 +22,8 @@ from pytest_circuits.engine.taps import measuring
 from pytest_circuits.errors import OptionError
 
 every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
-few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would run the model for minutes
+few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=QUICK)
 MODELS = {name: open_model(tiny.model(name)) for name in ("llama", "gpt2", "gpt_neox", "olmo2")}
 
 

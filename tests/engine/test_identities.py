@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from plainhf import Parts
 
 from pytest_circuits import open_model
 
 LEVELS = ("component", "neuron", "edge")
-few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would run the model for minutes
+few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=QUICK)
 a_model = st.sampled_from(["llama", "gpt2", "gpt_neox", "gemma2", "olmo2"])
 a_kind = st.sampled_from(["zero", "counterfactual", "mean", "resample"])
 

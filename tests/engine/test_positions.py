@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from plainhf import NAMES, Parts, as_ids, edits, metric, prompts, record
 from test_gradient_methods import unit_places
@@ -18,7 +18,8 @@ from pytest_circuits.errors import OptionError, UnitError
 
 METHODS = ("atp", "relp", "gradient", "ig_activations")
 STEP = 1e-5
-few = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would run the model for minutes
+few = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=QUICK)
 
 
 @cache

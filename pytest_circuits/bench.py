@@ -141,7 +141,7 @@ class Bench:
         given = {key: _named(value, tasks) for key, value in parameters.items()}
         checked: Parameters = _validated(prop.parameters, given, prop.name)
         source = model.source
-        outcome, cost, description = measure(self._session.lab, name, checked, source, tasks)
+        outcome, cost, description = measure(self._session.lab(), name, checked, source, tasks)
         return Measured(name, source, tasks, checked, outcome, cost, description)
 
     def check(

@@ -37,7 +37,7 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
 
     mark = f"memory:{weights_digest(module)}" + ("" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}")
     source = replace(named, loader=mark, fixture=None)
-    state.lab.models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
+    state.lab().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
     return source
 
 
@@ -60,5 +60,5 @@ def task_source(state: Session, name: str, value: Any, what: str) -> TaskSource:
 
     task: Task = replace(task_from(value, what), name=name)
     source = TaskSource.make(name, "fixture", what, {"fingerprint": task.fingerprint})
-    state.lab.provide_task(source, task)
+    state.lab().provide_task(source, task)
     return source

@@ -18,7 +18,7 @@ def show(session: pytest.Session) -> None:
     from .lab.plan import Planner
     from .plugin import STATE
 
-    planner = Planner(session.config.stash[STATE].lab)
+    planner = Planner(session.config.stash[STATE].lab())
     claims = [item for item in session.items if isinstance(item, ClaimItem)]
     lines = [line for item in claims for line in _forecast(planner, item)]
     others = len(session.items) - len(claims)

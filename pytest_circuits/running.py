@@ -42,7 +42,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     except CircuitsError as problem:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
-        outcome, cost, description = measure(state.lab, case.property, case.parameters, model, tasks)
+        outcome, cost, description = measure(state.lab(), case.property, case.parameters, model, tasks)
         judgement = judge(outcome, case.bound, cost, description)
     settle(state.record(judgement, describe_case(case, request.node.nodeid)), state)
 

@@ -46,9 +46,8 @@ class Session:
         """Whether this process runs tests for another one (xdist)."""
         return hasattr(self.config, "workerinput")
 
-    @property
     def lab(self) -> Lab:
-        """The lab, made when the first claim runs."""
+        """The lab, made when the first claim runs. No property: pytest 8 evaluates those of every plugin when it looks for fixtures."""
         if self._lab is None:
             from .lab.lab import Lab
 

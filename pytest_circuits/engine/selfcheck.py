@@ -6,8 +6,10 @@ model's precision explains. The user's hooks are left out: the question is where
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +24,7 @@ from .runner import Runner
 from .sites import Site, sites_of
 from .sums import check_sums
 from .taps import Taps, measuring
-from .trace import random_prompt, trace, without_user_hooks
+from .trace import Trace, random_prompt, trace, without_user_hooks
 from .wiring import ROWS, check_wiring, wire
 
 TOKENS = 6
@@ -50,11 +52,12 @@ def self_check(anatomy: Anatomy, seed: int = 0) -> None:
                     f"the logits of this {anatomy.architecture} model are not finite numbers, already on {TOKENS} random tokens; "
                     "check the checkpoint for NaN weights, or try dtype: float32"
                 )
-            _check_untouched(anatomy, ids, plain, examiner)
-            _check_reuse(anatomy, ids, plain, examiner)
-            _check_wiring(anatomy, ids, seed, examiner)
+            seen = _check_untouched(anatomy, ids, plain, examiner)
+            runner = Runner(anatomy.model, anatomy)
+            _check_reuse(runner, seen, ids, plain, examiner)
+            _check_wiring(runner, ids, seed, examiner)
             for site, unit in _some_units(anatomy, seed):
-                _check_removal(anatomy, site, unit, ids, examiner)
+                _check_removal(runner, site, unit, seen, ids, examiner)
     except ModelError:
         raise
     except MeasurementError as problem:
@@ -71,8 +74,15 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     return found
 
 
-def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Examiner) -> None:
-    """A forward with all hooks on, where every site is replaced with itself."""
+def _last_logits(model: nn.Module, ids: Tensor, weights: dict[str, Tensor] | None = None) -> Tensor:
+    """Logits of the last position, with some weights exchanged for the time of the call; [1, vocabulary]."""
+    keep = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
+    found: Tensor = functional_call(model, weights or {}, (), {"input_ids": ids, "use_cache": False, **keep}).logits[:, -1]
+    return found
+
+
+def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Examiner) -> Trace:
+    """A forward with all hooks on, where every site is replaced with itself; returns what was seen."""
     with Taps() as taps:
         for level in ("component", "neuron") if anatomy.neurons else ("component",):
             for site in sites_of(anatomy, level)[0]:
@@ -83,31 +93,32 @@ def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Exa
         gap = float((wide(logits) - wide(plain)).abs().max())
         raise examiner.fail(f"replacing every head, MLP and neuron with itself changes the logits by {gap:.3g}; nothing may change")
     check_sums(anatomy, seen, logits, examiner)
+    return seen
 
 
-def _check_reuse(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Examiner) -> None:
+def _prefix(runner: Runner, seen: Trace, layer: int) -> AbstractContextManager[None]:
+    """Forwards start at this layer, where they may."""
+    return runner.starting_at(layer, seen.outputs["module", layer - 1]) if layer and runner.can_skip else nullcontext()
+
+
+def _check_reuse(runner: Runner, seen: Trace, ids: Tensor, plain: Tensor, examiner: Examiner) -> None:
     """Going on from the stream before the last layer gives the logits of a whole forward."""
-    runner, last = Runner(anatomy.model, anatomy), len(anatomy.blocks) - 1
-    if not last or not runner.can_skip:
-        return
-    with Taps() as taps:
-        streams: list[Tensor] = []
-        taps.on_output(anatomy.blocks[last - 1].module, lambda x: streams.append(x.clone()), f"layer {last - 1}")
-        _logits(anatomy.model, ids)
-    with runner.starting_at(last, streams[0]):
-        reused = _logits(anatomy.model, ids)
+    last = len(runner.anatomy.blocks) - 1
+    with _prefix(runner, seen, last):
+        reused = _last_logits(runner.model, ids)
+    plain = plain[:, -1]
     allowed = 16 * rounding(plain) * float(wide(plain).abs().max())
     examiner.same(reused, plain, allowed, f"logits from the stream before layer {last} on (does a layer give a tuple? layer_tuple) differ")
 
 
-def _check_wiring(anatomy: Anatomy, ids: Tensor, seed: int, examiner: Examiner) -> None:
+def _check_wiring(runner: Runner, ids: Tensor, seed: int, examiner: Examiner) -> None:
     """Readers, heads and gates under noise; again with other noise while some reader's change drowned in rounding."""
     silent = None
     for attempt in range(ATTEMPTS):
         with Taps() as taps:
-            wired = wire(anatomy, taps, TOKENS, seed, attempt)
-            _logits(anatomy.model, ids.repeat(ROWS, 1))
-        found = check_wiring(anatomy, wired, examiner)
+            wired = wire(runner.anatomy, taps, TOKENS, seed, attempt)
+            runner.logits(ids.repeat(ROWS, 1), 1)
+        found = check_wiring(runner.anatomy, wired, examiner)
         silent = found if silent is None else silent & found
         if not silent:
             return
@@ -128,7 +139,7 @@ def _some_units(anatomy: Anatomy, seed: int) -> list[tuple[Site, int]]:
     return [(site, r.randrange(site.units)) for site in (r.choice(sites) for sites in kinds)]
 
 
-def _check_removal(anatomy: Anatomy, site: Site, unit: int, ids: Tensor, examiner: Examiner) -> None:
+def _check_removal(runner: Runner, site: Site, unit: int, seen: Trace, ids: Tensor, examiner: Examiner) -> None:
     """Logits with a unit zeroed by a hook, and with its weights zeroed in a copy."""
 
     def zero(x: Tensor) -> Tensor:
@@ -136,11 +147,10 @@ def _check_removal(anatomy: Anatomy, site: Site, unit: int, ids: Tensor, examine
         x[:, :, unit] = 0
         return x
 
-    with Taps() as taps:
+    with _prefix(runner, seen, site.layer), Taps() as taps:
         site.tap(taps, zero)
-        hooked = _logits(anatomy.model, ids)
-    weights = _operated(anatomy, site, unit, examiner)
-    operated: Tensor = functional_call(anatomy.model, weights, (), {"input_ids": ids, "use_cache": False}).logits
+        hooked = _last_logits(runner.model, ids)
+    operated = _last_logits(runner.model, ids, _operated(runner.anatomy, site, unit, examiner))
     name = {"heads": f"head {unit}", "mlp": "the MLP", "neurons": f"neuron {unit}"}[site.kind]
     allowed = 16 * rounding(operated) * float(wide(operated).abs().max())
     examiner.same(

@@ -1,6 +1,6 @@
 """Where heads, MLPs and neurons are in a Hugging Face causal LM. All knowledge about architectures is here.
 
-A known architecture is a line of data in `families.py`; `register_family` adds one.
+A known architecture is a line of data in `families.py`; `register_family` adds one; any other is probed by structure (`probe.py`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -62,11 +63,9 @@ class Task:
         """The first n pairs as a task of the same kind."""
         return Task(self.name, tuple(islice(self.pairs, n)), self.scoring, self.stop, self.more, self.provenance, self.dropped)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A digest of everything that a measurement depends on: all pairs, the scoring, and how replacements are made."""
-        pairs = [asdict(p) for p in self.pairs]
-        for pair in pairs:
-            pair.pop("source")
-        content = {"pairs": pairs, "scoring": self.scoring, "stop": self.stop, "more": self.provenance if self.more else None}
+        pairs = [[p.clean, p.corrupt, p.answer, p.foils, p.corrupt_answer, p.group] for p in self.pairs]
+        content = [pairs, self.scoring, self.stop, self.provenance if self.more else None]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -17,6 +17,8 @@ HEADLINES = {
     "invalid": "invalid: stated: there is nothing to measure",
 }
 
+TELLING = pytest.version_tuple >= (9,)  # the short summary of older ones has no text for failures that explain themselves
+
 
 def claim(verdict, expect="certified", more="", name="c"):
     return f"{name}:\n  {VALUES[verdict]}\n  at_least: 0.5\n  expect: {expect}\n{more}"
@@ -43,7 +45,7 @@ def test_a_claim_passes_with_the_expected_verdict_and_no_other(box, expect):
             )
             result.stdout.fnmatch_lines([f"  rerun: pytest {where}"])
             word = verdict.upper() + ("" if expect == "certified" else f" (expected {expect})")
-            result.stdout.fnmatch_lines([f"{word} {where} - {verdict}: stated*"])
+            result.stdout.fnmatch_lines([f"{word} {where}{f' - {verdict}: stated' if TELLING else ''}*"])
 
 
 def test_each_verdict_has_its_letter_and_its_word(box):

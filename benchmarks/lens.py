@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -22,18 +22,24 @@ def one_at_a_time(model: Any, clean: torch.Tensor, corrupt: torch.Tensor, answer
     for i in range(len(clean)):
         with torch.no_grad():
             _, other = model.run_with_cache(corrupt[i : i + 1], names_filter=wanted)
-        kept: dict[str, torch.Tensor] = {}
-        slopes: dict[str, torch.Tensor] = {}
-        model.reset_hooks()
-        for name, hook in model.hook_dict.items():
-            if wanted(name):
-                hook.add_hook(lambda x, hook: kept.__setitem__(hook.name, x.detach()))
-                hook.add_hook(lambda g, hook: slopes.__setitem__(hook.name, g.detach()), dir="bwd")
+        kept, slopes = _watched(model, wanted)
         logits = model(clean[i : i + 1])[0, -1]
         (logits[answer[i]] - logits[foil[i]]).backward()
         model.reset_hooks()
         found.append(_scores(model, kept, other, slopes))
     return found
+
+
+def _watched(model: Any, wanted: Callable[[str], bool]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """Hooks that fill the two mappings with activations and gradients by hook name."""
+    kept: dict[str, torch.Tensor] = {}
+    slopes: dict[str, torch.Tensor] = {}
+    model.reset_hooks()
+    for name, hook in model.hook_dict.items():
+        if wanted(name):
+            hook.add_hook(lambda x, hook: kept.__setitem__(hook.name, x.detach()))
+            hook.add_hook(lambda g, hook: slopes.__setitem__(hook.name, g.detach()), dir="bwd")
+    return kept, slopes
 
 
 def _scores(model: Any, clean: dict[str, torch.Tensor], corrupt: Any, slopes: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -66,8 +72,8 @@ def lens_model(model: Any) -> Any:
 
     c = model.config
     config = HookedTransformerConfig(
-        n_layers=c.n_layer, d_model=c.n_embd, n_heads=c.n_head, d_head=c.n_embd // c.n_head, d_mlp=4 * c.n_embd, d_vocab=c.vocab_size,
-        n_ctx=c.n_positions, act_fn="gelu_new", normalization_type="LN", use_attn_result=True, use_split_qkv_input=True, use_hook_mlp_in=True,
+        n_layers=c.n_layer, d_model=c.n_embd, n_heads=c.n_head, d_head=c.n_embd // c.n_head, d_mlp=4 * c.n_embd,
+        d_vocab=c.vocab_size, n_ctx=c.n_positions, act_fn="gelu_new", normalization_type="LN", use_attn_result=True, use_split_qkv_input=True, use_hook_mlp_in=True,
     )  # fmt: skip
     made = HookedTransformer(config)
     made.load_state_dict(convert_gpt2_weights(model, config), strict=False)

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .errors import CircuitsError
+from .errors import CircuitsError, OptionError, suggestion
 from .registry import Registry
 
 _LISTS = {
     "properties": "what a claim can assert",
     "tasks": "built-in tasks",
     "methods": "attribution methods, with the levels that they work at",
+    "ablations": "what ablated units can be replaced with",
 }
 
 
@@ -37,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
     schema.set_defaults(run=_schema)
     for name, told in _LISTS.items():
-        commands.add_parser(name, help=f"list {told}").set_defaults(run=_list, which=name)
+        listing = commands.add_parser(name, help=f"list {told}")
+        listing.add_argument("name", nargs="?", metavar="NAME", help="show this one with its parameters")
+        listing.set_defaults(run=_list, which=name)
     return parser
 
 
@@ -56,16 +59,23 @@ def _schema(chosen: argparse.Namespace) -> None:
 
 
 def _list(chosen: argparse.Namespace) -> None:
+    from .ablation import KINDS
     from .attribution import METHODS
     from .properties import PROPERTIES
-    from .summaries import summary
+    from .summaries import described, summary
     from .tasks import TASKS
 
-    registry: Registry = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS}[chosen.which]
+    registry: Registry = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS}[chosen.which]
+    heavy = registry in (METHODS, KINDS)
+    if chosen.name is not None:
+        if chosen.name not in registry:
+            raise OptionError(f"unknown {registry.what} {chosen.name!r}; {suggestion(chosen.name, registry)}")
+        print(described(registry, chosen.name, imports=not heavy))
+        return
     names = registry.names()
     for name in names:
         levels = registry.fact(name, "levels", ())
-        told = summary(registry, name, imports=registry is not METHODS) + (f" ({', '.join(levels)})" if levels else "")
+        told = summary(registry, name, imports=not heavy) + (f" ({', '.join(levels)})" if levels else "")
         print(f"{name:<{max(map(len, names))}}  {told}".rstrip())
 
 

@@ -43,11 +43,11 @@ class MeasurementError(CircuitsError):
     """A measurement ran and its result cannot be trusted (a hook did not fire, values are not finite …)."""
 
 
-class Offline(CircuitsError):
+class Offline(CircuitsError):  # noqa: N818
     """A measurement is not in the cache and `--circuits-offline` forbids making it."""
 
 
-class Invalid(CircuitsError):
+class Invalid(CircuitsError):  # noqa: N818
     """A claim cannot be judged: there is nothing to measure, or the measurement would mean nothing.
 
     `details` goes into the report, so that a reader sees the arithmetic behind the refusal.

@@ -37,7 +37,9 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
 
     mark = f"memory:{weights_digest(module)}" + ("" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}")
     source = replace(named, loader=mark, fixture=None)
-    state.lab().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
+    if state.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
+        state.handed_over[source] = module
+        state.lab().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
     return source
 
 

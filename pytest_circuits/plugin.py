@@ -112,9 +112,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Remember which test claims belong to; a rerun of a test starts with none."""
-    state = item.config.stash[STATE]
-    state.item = item
-    state.take(item.nodeid)
+    item.config.stash[STATE].item = item
     item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("circuits_")]
 
 
@@ -132,7 +130,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if crash is not None and call.excinfo is not None and getattr(call.excinfo.value, "is_explanation", False):
         crash.message = str(call.excinfo.value)  # the short summary has no room for the exception's name
     if records:
-        report.circuits = records  # type: ignore[attr-defined]
+        report.circuits = [record | {"place": state.place(item.nodeid)} for record in records]  # type: ignore[attr-defined]
         told = [(f"circuits_{k}", r[k]) for r in records for k in ("verdict", "estimate", "interval") if r[k] is not None]
         report.user_properties += told
         item.user_properties += told  # JUnit takes them from the report of the teardown

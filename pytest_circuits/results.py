@@ -45,13 +45,16 @@ class Encoded:
 
 @dataclass(frozen=True)
 class CircuitSet:
-    """Per-example circuits: `members` bool [n_examples, n_units]. An example whose scores are all zero has no circuit (an all-False row)."""
+    """Per-example circuits: `members` bool [n_examples, n_units]; an all-False row where all scores are zero, so that there is no circuit."""
 
     members: Bools
     units: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"CircuitSet({len(self)} examples, {len(self.units)} units, up to {int(self.members.sum(1).max(initial=0))} in a circuit)"
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> CircuitSet:
         """The circuits of some of the examples."""
@@ -63,7 +66,7 @@ class CircuitSet:
         return self.members.sum(0).astype(np.int64)  # type: ignore[no-any-return]
 
     def shared_mask(self, p: float) -> Bools:
-        """S_P as a mask: units in at least a share `p` of the examples, in exact arithmetic; [n_units]. Raises `OptionError` without examples."""
+        """S_P as a mask [n_units]: units in at least a share `p` of the examples, in exact arithmetic. Raises `OptionError` for no examples."""
         if not len(self):
             raise OptionError("no examples: a shared set of none would be every unit")
         return self.counts >= needed(p, len(self))
@@ -111,6 +114,9 @@ class Attribution:
     details: dict[str, Any] = field(default_factory=dict)
     indices: NDArray[np.int32] | None = None
 
+    def __repr__(self) -> str:
+        return f"Attribution({self.method}, {self.level} level, {len(self.values)} examples × {len(self.units)} units, {self.metric})"
+
     @property
     def scores(self) -> Floats:
         """float32 [n_examples, n_units]; made on demand where only the strongest units were kept, the others being 0."""
@@ -156,6 +162,10 @@ class Outcome:
     log_prob: Floats
     baseline: Outcome | None = None
 
+    def __repr__(self) -> str:
+        base = "" if self.baseline is None else f", intact {self.baseline.correct.mean():.3f}"
+        return f"{type(self).__name__}({' × '.join(map(str, self.correct.shape))}, accuracy {self.correct.mean():.3f}{base})"
+
     @property
     def accuracy(self) -> NDArray[np.float64] | float:
         """Share of correct examples: one number, or one a set."""
@@ -163,7 +173,7 @@ class Outcome:
         return float(mean) if mean.ndim == 0 else mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepOutcome(Outcome):
     """Every unit ablated on its own: arrays [n_examples, n_units]; `baseline` arrays are [n_examples]."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .lab.judge import Judgement
     from .lab.lab import Lab
     from .lab.store import Store
+    from .sources import ModelSource
 
 Setting = Callable[[pytest.Config, str], Any]
 Record = dict[str, Any]
@@ -35,9 +36,11 @@ class Session:
         self.unwritten: str | None = None
         self._started = time.perf_counter()
         self._pending: dict[str, list[Record]] = {}
+        self._places: dict[str, int] = {}
         self._records: dict[str, list[Record]] = {}
         self._errors: list[Record] = []
         self._document: Record | None = None
+        self.handed_over: dict[ModelSource, Any] = {}
         self._lab: Lab | None = None
         self._scratch: Store | None = None
 
@@ -122,6 +125,10 @@ class Session:
         """The records that a test made, once."""
         return self._pending.pop(nodeid, [])
 
+    def place(self, nodeid: str) -> int:
+        """Where a test stands in the order of collection, which is the same in every worker."""
+        return self._places.get(nodeid, 0)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect records; a rerun of a test replaces what it said before."""
         if report.when == "setup":
@@ -137,22 +144,18 @@ class Session:
         self._errors += [error for error in getattr(report, "circuits_errors", ()) if error not in self._errors]
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Nothing is measured where a spec is wrong, or a model on the command line is one that no spec has."""
-        wrong = self._errors and not self.config.getoption("continue_on_collection_errors")
-        unused = sorted(set(self.overrides) - self.used_overrides) if not session.testsfailed else []
-        told = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name" if unused else ""
-        if unused and not self.is_worker:
-            raise pytest.UsageError(told)
-        if self.is_worker and (wrong or unused):
-            items.clear()
-        if unused:
+        """A model on the command line that no spec has is a mistake, not a no-op; a worker leaves it to the controller to say so."""
+        self._places = {item.nodeid: i for i, item in enumerate(items)}
+        unused = sorted(set(self.overrides) - self.used_overrides)
+        if unused and not session.testsfailed:
+            told = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name"
             report = pytest.CollectReport("--circuits-model", "failed", told, [])
             report.circuits_usage = told  # type: ignore[attr-defined]
             self.config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Xdist by itself would run the tests of the other files and end with exit code 1."""
+        """Left to itself, xdist would run the tests of the other files and end with exit code 1."""
         if self._errors and not self.config.getoption("continue_on_collection_errors"):
             files = len({error["file"] for error in self._errors})
             raise pytest.Session.Interrupted(f"{files} error{'s' * (files != 1)} during collection")
@@ -162,7 +165,9 @@ class Session:
         if self._document is None:
             from .report.document import document
 
-            records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["nodeid"]))
+            records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["place"]))
+            for record in records:
+                record.pop("place")
             self._document = document(records, time.perf_counter() - self._started, self._errors)
         return self._document
 

@@ -50,6 +50,10 @@ class Subject:
         """A digest of config and weights as they are now."""
         return weights_digest(self.model)
 
+    def __repr__(self) -> str:
+        u = self.anatomy.universe
+        return f"Subject({self.name!r}, {self.anatomy.architecture}, {u.layers} layers × {u.heads} heads)"
+
     @property
     def forwards(self) -> int:
         """Batched forward calls so far."""

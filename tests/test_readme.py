@@ -30,7 +30,7 @@ def clone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
     (folder / "models").symlink_to(ROOT / "models")
     (folder / "specs").mkdir()
-    (folder / "specs" / "core.circuits.yaml").write_text(block("yaml", "version: 1"), encoding="utf-8")
+    (folder / "specs" / "example.circuits.yaml").write_text(block("yaml", "version: 1"), encoding="utf-8")
     (folder / "test_core.py").write_text(block("python", "circuits.check"), encoding="utf-8")
     return folder
 
@@ -38,7 +38,7 @@ def clone(tmp_path_factory):
 def test_the_spec_and_the_python_test_give_the_rows_that_are_shown(clone):
     done = pytest_in(clone, "specs", "test_core.py")
     assert done.returncode == 0, done.stdout
-    shown = [line.split() for line in block("console", "pytest specs").splitlines() if re.match(r"(same|shared|few)-", line)]
+    shown = [line.split() for line in block("console", "pytest specs/example").splitlines() if re.match(r"(same|shared|few)-", line)]
     assert len(shown) == 3
     printed = [line.split() for line in done.stdout.splitlines()]
     assert [row for row in shown if row not in printed] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,10 +18,9 @@ NEGATIVE = {"ioi-has-backups", "weight-gradients-mislead-on-copycolors", "too-fe
 
 def run(spec: Path, cache: Path, out: Path, *options: str) -> tuple[int, dict, str]:
     """pytest in a process of its own: (exit code, JSON report, output)."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", str(spec), f"--circuits-cache-dir={cache}", f"--circuits-json={out}", "-p", "no:cacheprovider", *options],
-        cwd=ROOT, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
+    given = [f"--circuits-cache-dir={cache}", f"--circuits-json={out}", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, "-m", "pytest", str(spec), *given]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     return done.returncode, json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}, done.stdout + done.stderr
 
 
@@ -63,10 +63,9 @@ def test_a_second_run_measures_nothing_imports_no_torch_and_says_the_same(first,
         "import sys\ndef pytest_unconfigure(config):\n"
         "    print('HEAVY', [m for m in ('torch', 'transformers', 'tokenizers') if m in sys.modules])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", str(SPEC), f"--circuits-cache-dir={cache}", f"--circuits-json={tmp_path / 'r.json'}", "-p", "probe", "-q"],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, env={**__import__("os").environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    given = [f"--circuits-cache-dir={cache}", f"--circuits-json={tmp_path / 'r.json'}", "-p", "probe", "-q"]
+    command = [sys.executable, "-m", "pytest", str(SPEC), *given]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(tmp_path)})
     again = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert "HEAVY []" in done.stdout
     assert again["suite"]["cost"]["forwards"] == 0 == again["suite"]["cost"]["backwards"]

@@ -148,14 +148,13 @@ def load_tokenizer(path: str, revision: str | None) -> Any:
     from transformers import AutoTokenizer
 
     where, open_tokenizer = _place(path), cast(Any, AutoTokenizer.from_pretrained)
+    # for some model types transformers makes an empty tokenizer out of nothing
+    if looks_local(where) and not any((Path(where) / name).exists() for name in _TOKENIZER_FILES):
+        return None
     try:
         with _quietly():
             return open_tokenizer(where, revision=revision or "main")
     except Exception as problem:
-        if looks_local(where) and not any(
-            (Path(where) / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
-        ):
-            return None
         raise ModelError(
             f"the tokenizer of {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}; mend it, or give another tokenizer"
         ) from problem
@@ -166,6 +165,11 @@ def _reason(problem: BaseException) -> str:
     words = " ".join(str(problem).split()) or "no reason given"
     return f"{words if len(words) <= 300 else words[:300] + ' …'} ({type(problem).__name__})"
 
+
+_TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
+    "tekken.json",
+)  # fmt: skip
 
 # entries of a config that do not change what the model computes
 _NOT_COMPUTED = {

@@ -88,7 +88,8 @@ def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outc
         if low <= chance:
             raise Invalid(
                 f"the intact model's accuracy on task {task!r}, {accuracy:.3f} with {p.confidence:.0%} interval [{low:.3f}, {high:.3f}] "
-                f"over {groups} groups, is not clearly above guessing ({chance:.3f}): there is no behaviour to explain",
+                f"over {groups} groups, is not clearly above guessing ({chance:.3f}), so there may be no behaviour to explain; "
+                "with more examples in more groups it could be told",
                 {"accuracy": accuracy, "interval": [low, high], "chance": chance, "task": task, "groups": groups},
             )
     return outcome

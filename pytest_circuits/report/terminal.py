@@ -39,5 +39,5 @@ def table(content: Mapping[str, Any]) -> list[str]:
     lines.insert(1, "  ".join("─" * w for w in widths))
     suite, cost = content["suite"], content["suite"]["cost"]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
-    measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} measurements from the cache"
+    measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} stored measurements used"
     return [*lines, "", f"{counts}; {measured}; {suite['seconds']:.1f} s"]

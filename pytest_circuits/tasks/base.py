@@ -59,6 +59,9 @@ class Task:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def __repr__(self) -> str:
+        return f"Task({self.name!r}, {len(self)} pairs, scoring={self.scoring!r})"
+
     def take(self, n: int) -> Task:
         """The first n pairs as a task of the same kind."""
         return Task(self.name, tuple(islice(self.pairs, n)), self.scoring, self.stop, self.more, self.provenance, self.dropped)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import CircuitsError, OptionError, suggestion
-from .given import model_source, task_source
+from .given import model_source, parts, task_source
 from .lab.cost import Cost
 from .properties import PROPERTIES
 from .properties.base import Parameters, Property
@@ -94,7 +94,7 @@ class Bench:
 
         `name` is for reports. Raises `ModelError` for anything else; a directory that cannot be opened makes the claims about it invalid.
         """
-        called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(model).__name__)
+        called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(parts(model)[0]).__name__)
         made = BenchModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
         _ = made.source  # a value that can be no model is refused here
         return made

@@ -29,7 +29,7 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
         from .spec.sections import model_path
 
         return replace(named, path=model_path(state.config.rootpath, str(value)), fixture=None)
-    module, tokenizer = _parts(value)
+    module, tokenizer = parts(value)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
         raise ModelError(f"model {named.name!r}: {what} is of type {type(value).__name__}; it must be {MODELS}")
@@ -43,7 +43,8 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     return source
 
 
-def _parts(value: Any) -> tuple[Any, Any]:
+def parts(value: Any) -> tuple[Any, Any]:
+    """The module and the tokenizer (or None) of a module, a (module, tokenizer), or a `Subject`."""
     if isinstance(value, tuple) and len(value) == 2:
         return value[0], value[1]
     if hasattr(value, "anatomy") and hasattr(value, "tokenizer"):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .sources import DTYPES
+
 if TYPE_CHECKING:
     from .lab.judge import Judgement
     from .lab.lab import Lab
@@ -32,6 +34,9 @@ class Session:
         if self.inconclusive not in ("fail", "skip", "pass"):
             raise pytest.UsageError(f"circuits_inconclusive must be fail, skip or pass, got {self.inconclusive!r}")
         self.batch_size = _whole(setting(config, "batch_size"))
+        dtype = setting(config, "dtype")
+        if dtype is not None and dtype not in DTYPES:
+            raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
         self.report = _report_path(config)
         self.unwritten: str | None = None
         self._started = time.perf_counter()

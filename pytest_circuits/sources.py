@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+
+
 @dataclass(frozen=True)
 class ModelSource:
     """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`."""

@@ -152,7 +152,6 @@ def test_an_empty_shared_set_makes_necessity_invalid_with_the_arithmetic(real):
 
 
 @pytest.mark.parametrize(("option", "told"), [
-    ("--circuits-dtype=float31", "unknown dtype 'float31'; allowed: "),
     ("--circuits-device=nodevice", "nodevice"),
     ("--circuits-device=cuda:7", "cuda:7"),
 ])  # fmt: skip

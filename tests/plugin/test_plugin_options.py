@@ -43,6 +43,7 @@ def test_a_model_is_replaced_in_every_spec_that_has_it(box):
     (["--circuits-model=tiny=a", "--circuits-model=tiny=b"], "ERROR: --circuits-model: 'tiny' is given twice"),
     (["--circuits-batch-size=0"], "ERROR: circuits-batch-size must be a whole number of at least 1, got 0"),
     (["-o", "circuits_batch_size=many"], "ERROR: circuits-batch-size must be a whole number of at least 1, got 'many'"),
+    (["--circuits-dtype=float31"], "ERROR: circuits-dtype must be one of bfloat16, float16, float32, float64, got 'float31'"),
     (["--circuits-batch-size=many"], "*argument --circuits-batch-size: invalid int value: 'many'"),
     (["--circuits-inconclusive=maybe"], "*argument --circuits-inconclusive: invalid choice: 'maybe'*"),
     (["-o", "circuits_inconclusive=maybe"], "ERROR: circuits_inconclusive must be fail, skip or pass, got 'maybe'"),

@@ -169,4 +169,4 @@ def test_a_model_that_fails_on_one_device_still_works_on_another(real):
     real.spec("c:\n  reuse: {task: swap, p: 0.3}\n  at_least: 0.1", header=header)
     real.run("--circuits-no-cache")
     assert real.verdicts == {"c::gpu::swap": "invalid", "c::cpu::swap": "certified"}
-    assert ["cuda:7" in claim["reason"] for claim in real.report["claims"]] == [False, True]
+    assert {claim["model"]: "cuda:7" in claim["reason"] for claim in real.report["claims"]} == {"gpu": True, "cpu": False}

@@ -45,7 +45,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class CircuitSet:
-    """Per-example circuits: `members` bool [n_examples, n_units]; an all-False row where all scores are zero, so that there is no circuit."""
+    """Per-example circuits: `members` bool [n_examples, n_units]; an all-False row where all scores are zero: there is no circuit."""
 
     members: Bools
     units: tuple[str, ...]
@@ -66,7 +66,7 @@ class CircuitSet:
         return self.members.sum(0).astype(np.int64)  # type: ignore[no-any-return]
 
     def shared_mask(self, p: float) -> Bools:
-        """S_P as a mask [n_units]: units in at least a share `p` of the examples, in exact arithmetic. Raises `OptionError` for no examples."""
+        """S_P as a mask [n_units]: units in at least a share `p` of the examples, exactly. Raises `OptionError` for no examples."""
         if not len(self):
             raise OptionError("no examples: a shared set of none would be every unit")
         return self.counts >= needed(p, len(self))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 

@@ -13,7 +13,8 @@ from pytest_circuits.cli import main
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
 
-EVERY = [(kind, name) for kind, r in (("properties", PROPERTIES), ("tasks", TASKS), ("methods", METHODS), ("ablations", KINDS)) for name in r]
+LISTS = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS}
+EVERY = [(kind, name) for kind, registry in LISTS.items() for name in registry]
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)

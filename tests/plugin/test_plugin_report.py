@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+from plugin_box import DEFAULTS, header
 
 CLAIMS = """
 shared:
@@ -164,3 +165,56 @@ def test_names_that_are_no_text_of_ascii_survive(box):
     (claim,) = box.report["claims"]
     assert (claim["claim"], claim["model"], claim["tasks"]) == ("behauptung-→", "größe", ["aufgabe-π"])
     assert "größe" in (box.path / "report.json").read_text(encoding="utf-8"), "readable, not escaped"
+
+
+FAILING = """
+reused:
+  reuse: {task: own, p: 0.2}
+  at_least: 0.99
+needed:
+  necessity: {task: own, p: 0.4, draws: 20}
+  at_least: 0.9
+overlapping:
+  jaccard: {tasks: [own, swap], p: 0.2}
+  at_least: 0.99
+agreeing:
+  gradient_ablation_agreement: {task: own}
+  at_least: 0.99
+few:
+  neuron_faithfulness: {task: own, attribution: atp, neurons: 2}
+  within: [0.99, 1.01]
+"""
+
+
+def test_each_property_tells_what_was_compared_with_what(real, tiny):
+    """The model's own favourites are the answers, so that its parts matter."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    prompts = torch.randint(2, 42, (60, 3), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        order = LlamaForCausalLM.from_pretrained(tiny.model)(prompts).logits[:, -1].argsort(-1)
+    rows = [
+        {"clean": clean, "corrupt": [(i - 1) % 40 + 2 for i in clean], "answer": [ranked[-1]], "foil": [ranked[0]]}
+        for clean, ranked in zip(prompts.tolist(), order.tolist(), strict=True)
+    ]
+    (real.path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tasks = "own: {file: own.jsonl}, swap: {file: pairs.jsonl, n: 60}"
+    real.spec(FAILING, header=header("tiny: {path: model}", tasks, DEFAULTS))
+    assert real.run().ret == 1
+    assert [c["verdict"] for c in real.report["claims"] if c["verdict"] not in ("refuted", "inconclusive")] == []
+    real.result.stdout.fnmatch_lines([
+        "  shared set of 30 discovery examples: {*} (* heads, * MLPs); circuits have 3 of 15 components",
+        "  accuracy of the intact model: 1.000",
+        "  removed: shared set of own {*} (* heads, * MLPs)",
+        "  accuracy: intact 1.000, without the shared set *, without a control (c3, 20 draws) *",
+        "  rank of the shared set among the controls: p = *",
+        "  own: {*} (* heads, * MLPs)",
+        "  swap: {*} (* heads, * MLPs)",
+        "  chance level (same numbers of heads and MLPs): *; noise ceiling (split halves): own *, swap *",
+        "  G: weight_gradient on 30 examples; C: loss under zero ablation on 30; 15 components",
+        "  ρ = *, τ-b = *; rankings that have nothing to do with each other: 0 ± 0.27",
+        "  hidden heroes {*}, gradient bloats {*} by *; * expected by chance",
+        "  2 of 192 neurons (atp, mlp_activation, * ablation); completeness *",
+        "  mean metric: intact *, circuit kept *, circuit removed *, all neurons ablated *",
+    ])  # fmt: skip

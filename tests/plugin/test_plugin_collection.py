@@ -50,7 +50,7 @@ def test_lists_make_one_test_for_each_combination_on_every_model(box):
         (["--deselect", "s.circuits.yaml::low"], {"high::tiny", "middle::tiny::swap"}),
         (["--ignore", "s.circuits.yaml"], set()),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value),
 )
 def test_selection_by_id_keyword_and_deselection(box, arguments, ran):
     box.spec(THREE)

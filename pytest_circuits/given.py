@@ -33,9 +33,10 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
         raise ModelError(f"model {named.name!r}: {what} is of type {type(value).__name__}; it must be {MODELS}")
-    from .engine.loading import weights_digest
+    from .engine.loading import behaviour_digest, weights_digest
 
-    mark = f"memory:{weights_digest(module)}" + ("" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}")
+    mark = f"memory:{weights_digest(module)}:{behaviour_digest(module)}"
+    mark += ("" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}")
     source = replace(named, loader=mark, fixture=None)
     if state.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
         state.handed_over[source] = module

@@ -32,7 +32,7 @@ class Description:
 class Encoded:
     """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example.
 
-    `chance` is the accuracy of guessing among answer and foils; 0 where the whole vocabulary competes.
+    `chance` is the accuracy that needs no reading of the prompt; `prompts` [n] are short digests of the clean prompts.
     """
 
     n: int
@@ -41,6 +41,7 @@ class Encoded:
     regenerated: int = 0
     notes: tuple[str, ...] = ()
     chance: float = 0.0
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ found.circuits("10%").shared(0.95)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 from torch import nn
@@ -19,7 +20,7 @@ from .anatomy import anatomy_of
 from .attribution import METHODS
 from .attribution.base import Call, attribute
 from .engine.encode import EncodedTask, encode
-from .engine.loading import dtype_of, load_model, load_tokenizer, weights_digest
+from .engine.loading import behaviour_digest, dtype_of, load_model, load_tokenizer, weights_digest
 from .engine.runner import Runner
 from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
@@ -53,6 +54,11 @@ class Subject:
     def __repr__(self) -> str:
         u = self.anatomy.universe
         return f"Subject({self.name!r}, {self.anatomy.architecture}, {u.layers} layers × {u.heads} heads)"
+
+    @property
+    def behaviour(self) -> str:
+        """A digest of what weights and config do not tell: buffers, attributes, hooks. For telling models in memory apart."""
+        return behaviour_digest(self.model)
 
     @property
     def forwards(self) -> int:
@@ -175,7 +181,12 @@ def _chosen(task: EncodedTask, examples: Examples) -> Examples:
     """Example numbers as plain ints. Raises `OptionError` for none at all, and for one that the task does not have."""
     if examples is None:
         return None
-    rows = [int(i) for i in examples]
+    if any(type(i).__name__ in ("bool", "bool_") for i in examples):
+        raise OptionError("examples are chosen by their numbers, not by a mask; use numpy.flatnonzero(mask)")
+    try:
+        rows = [index(i) for i in examples]
+    except TypeError as problem:
+        raise OptionError(f"examples are chosen by their numbers, a list of integers: {problem}") from None
     wrong = next((i for i in rows if not 0 <= i < task.n), None)
     if wrong is not None:
         raise OptionError(f"example {wrong} does not exist: task {task.name!r} has examples 0–{task.n - 1}")

@@ -315,10 +315,27 @@ def test_built_in_tasks_fit_gpt2(gpt2, name):
 
 def test_a_pair_without_a_group_has_one_of_its_own():
     pair = PromptPair("a b", "a c", "x", ("y",))
-    pairs = (pair, dataclasses.replace(pair, group="#0"), dataclasses.replace(pair, group="g"), pair)
+    others = [dataclasses.replace(pair, clean=f"{word} b") for word in "bcd"]
+    pairs = (pair, dataclasses.replace(others[0], group="#0"), dataclasses.replace(others[1], group="g"), others[2])
     groups = encode(Task("t", pairs), WORDS, 99).groups
     assert groups[1:3] == ("#0", "g")
     assert len(set(groups)) == 4
+
+
+def test_copies_of_a_prompt_share_a_group_whatever_they_say():
+    """Thirty copies of one example are one example."""
+    pair = PromptPair("a b", "a c", "x", ("y",))
+    copies = (pair, dataclasses.replace(pair, group="g"), dataclasses.replace(pair, corrupt="b b"), dataclasses.replace(pair, clean="c b"))
+    groups = encode(Task("t", copies), WORDS, 99).groups
+    assert groups[0] == groups[1] == groups[2] != groups[3]
+
+
+def test_chance_is_guessing_or_the_most_frequent_answer():
+    pair = PromptPair("a b", "a c", "x", ("y", "z"))
+    other = PromptPair("b b", "b c", "y", ("x", "z"))
+    assert encode(Task("t", (pair, other)), WORDS, 99).chance == 0.5
+    assert encode(Task("t", (pair, dataclasses.replace(pair, clean="c b"))), WORDS, 99).chance == 1.0
+    assert encode(Task("t", (pair, other), "argmax"), WORDS, 99).chance == 0.5
 
 
 @pytest.mark.parametrize(

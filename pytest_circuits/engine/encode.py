@@ -66,10 +66,14 @@ class EncodedTask:
 
     @property
     def chance(self) -> float:
-        """Accuracy of guessing among the answer and its foils, the mean over examples; 0 where the whole vocabulary competes."""
-        if self.scoring != "choices":
-            return 0.0
-        return sum(1 / (1 + len(set(foils))) if foils else 0.0 for foils in self.foils) / self.n
+        """Accuracy without reading the prompt: guessing among answer and foils, or always giving the most frequent answer."""
+        guess = [1 / (1 + len(set(foils))) if foils and self.scoring == "choices" else 0.0 for foils in self.foils]
+        return max(sum(guess), Counter(self.answer).most_common(1)[0][1]) / self.n
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """A short digest of each clean prompt, to find the same prompt again."""
+        return tuple(hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12] for ids in self.clean)
 
     def __len__(self) -> int:
         return self.n
@@ -272,13 +276,20 @@ def _where(task: Task, pair: PromptPair) -> str:
     return pair.source or f"task {task.name!r}, prompt {pair.clean!r}"
 
 
-def _groups(pairs: tuple[PromptPair, ...]) -> tuple[str, ...]:
-    """Group names; a pair without a group gets one that nothing else has."""
+def _groups(pairs: tuple[PromptPair, ...], examples: list[_Example]) -> tuple[str, ...]:
+    """Group names; a pair without a group gets one that nothing else has.
+
+    Examples with the same clean prompt always share a group: a copy is no further evidence.
+    """
     taken = {pair.group for pair in pairs}
     mark = "#"
     while any(f"{mark}{i}" in taken for i in range(len(pairs))):
         mark += "#"
-    return tuple(pair.group if pair.group is not None else f"{mark}{i}" for i, pair in enumerate(pairs))
+    first: dict[Ids, str] = {}
+    return tuple(
+        first.setdefault(example.clean, f"{mark}{i}" if pair.group is None else pair.group)
+        for i, (pair, example) in enumerate(zip(pairs, examples, strict=True))
+    )
 
 
 def _assemble(
@@ -296,7 +307,7 @@ def _assemble(
         start=tuple(e.start for e in examples),
         answer=tuple(e.answer for e in examples),
         foils=tuple(e.foils for e in examples),
-        groups=_groups(pairs),
+        groups=_groups(pairs, examples),
         scoring=task.scoring,
         stop=task.stop,
         stop_ids=stop_ids,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch import nn
 
 from ..anatomy.families import FAMILIES
 from ..errors import ModelError, OptionError
+from .taps import measuring
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -176,6 +178,29 @@ _NOT_COMPUTED = {
     "_name_or_path", "transformers_version", "architectures", "dtype", "torch_dtype", "use_cache", "return_dict", "output_hidden_states",
     "output_attentions", "id2label", "label2id", "problem_type", "initializer_range", "pad_token_id", "bos_token_id", "eos_token_id",
 }  # fmt: skip
+
+
+_PROCESS = uuid.uuid4().hex
+
+
+def behaviour_digest(model: nn.Module) -> str:
+    """What weights and config do not tell of a model in memory: its buffers and attributes, by what it answers to a fixed prompt.
+
+    Hooks of the user's may depend on anything, so a model with hooks is told apart from every other model, in this process and in others.
+    """
+    hooks = [id(h) for m in model.modules() for table in (m._forward_hooks, m._forward_pre_hooks) for h in table.values()]
+    patched = [id(m) for m in model.modules() if "forward" in m.__dict__]
+    if hooks or patched:
+        return f"{_PROCESS}:{'.'.join(f'{i:x}' for i in hooks + patched)}"
+    digest = hashlib.sha256()
+    for name, buffer in sorted(model.named_buffers()):
+        digest.update(name.encode() + buffer.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    embedding: Any = model.get_input_embeddings()  # type: ignore[operator]
+    ids = torch.arange(min(8, len(embedding.weight)), device=embedding.weight.device)[None]
+    with measuring(model), torch.no_grad():
+        logits = model(input_ids=ids, use_cache=False).logits
+    digest.update(logits.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:32]
 
 
 def weights_digest(model: nn.Module) -> str:

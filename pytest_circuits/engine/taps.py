@@ -129,7 +129,8 @@ def measuring(model: nn.Module) -> Iterator[None]:
             module.training = False
         for parameter, _ in flags:
             parameter.requires_grad_(False)
-        with torch.inference_mode(False):
+        device = next((p.device.type for p, _ in flags), "cpu")
+        with torch.inference_mode(False), torch.autocast(device, enabled=False):
             yield
     finally:
         _FRAMES.open.remove(frame)

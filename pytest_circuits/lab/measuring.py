@@ -24,7 +24,9 @@ def call(subject: Any, request: Request, task: Task | None, examples: Indices, r
     if isinstance(request, Encode):
         found = subject.encode(task)
         notes = tuple(found.notes)
-        return Encoded(int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance))
+        return Encoded(
+            int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance), tuple(found.prompts)
+        )  # fmt: skip
     common = {"metric": request.metric, "batch_size": batch_size, "examples": examples, **json.loads(request.options)}
     if isinstance(request, Attribute):
         return subject.attribute(task, method=request.method, level=request.level, reduce=request.reduce, **common)

@@ -104,7 +104,7 @@ class Models:
                     )
                 if found is None:
                     subject = self.subject(source)
-                    found = self._identify(source) or Identity(f"loaded:{subject.describe().fingerprint}", None)
+                    found = self._identify(source) or Identity(f"loaded:{subject.describe().fingerprint}:{subject.behaviour}", None)
                 self._identities[place] = found
             return self._identities[place]
 

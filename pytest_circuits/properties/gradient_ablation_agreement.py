@@ -44,6 +44,8 @@ class GradientAblationAgreement(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> GradientAblationAgreement:
+        if self.gradient == "exact":
+            raise ValueError("gradient 'exact' is ablation itself, which agrees with itself; name another, e.g. weight_gradient or atp")
         check_method(self.gradient, self.gradient_options, "component", self.metric)
         check_kind(self.ablation, self.ablation_options)
         return self

@@ -10,10 +10,13 @@ from ..errors import Invalid
 from ..units import is_mlp, layer_of
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
-from .measured import circuits, describe, empty_set, examples, intact, set_details
+from .measured import check_share, circuits, describe, empty_set, examples, intact, set_details
 
 if TYPE_CHECKING:
     from ..results import CircuitSet
+
+
+COMMON = 0.1  # largest share of prompts that two tasks may have in common
 
 
 class Jaccard(CircuitParameters):
@@ -43,11 +46,21 @@ def judge(claim: Claim) -> Steps:
     universe = yield from describe(claim)
     sides: list[tuple[CircuitSet, list[str]]] = []
     details: dict[str, Any] = {"shared_sets": {}, "accuracy": {}, "noise_ceiling": {}, "examples": {}}
+    prompts: set[str] = set()
     for task in p.tasks:
         found = yield from examples(claim, task)
         outcome = yield from intact(claim, task, found)
+        common = prompts & set(found.encoded.prompts)
+        if len(common) > COMMON * min(len(prompts) or found.encoded.n, found.encoded.n):
+            raise Invalid(
+                f"tasks {p.tasks[0]!r} and {p.tasks[1]!r} have {len(common)} clean prompts in common, so their sets are not independent; "
+                "name tasks without common prompts",
+                {"common_prompts": len(common)},
+            )
+        prompts |= set(found.encoded.prompts)
         every = yield from circuits(claim, task)
         discovery, groups = every.take(found.discovery), found.groups(found.discovery)
+        check_share(p.p, len(discovery))
         names = discovery.shared(p.p)
         if not names:
             raise empty_set(p, task, int(discovery.counts.max()), len(discovery))

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..amounts import Size, needed
 from ..errors import Invalid
 from ..requests import ALL, Ablate, Attribute, Describe, Encode, Part, freeze
 from ..units import Universe, head_mlp_split, per_layer
@@ -52,11 +53,17 @@ def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
     """The task's examples and their split."""
     import numpy as np
 
-    from ..stats.split import split_by_group
+    from ..stats.split import MIN_GROUPS, split_by_group
 
     p = claim.parameters
     encoded = yield Encode(claim.model, claim.tasks[task])
     if p.split == "in_sample":
+        if len(set(encoded.groups)) < MIN_GROUPS:
+            raise Invalid(
+                f"{encoded.n} examples form {len(set(encoded.groups))} groups (templates, entities, prompts); "
+                f"at least {MIN_GROUPS} are needed",
+                {"n": encoded.n, "groups": len(set(encoded.groups)), "groups_needed": MIN_GROUPS},
+            )
         every = np.arange(encoded.n)
         return Examples(encoded, every, every)
     discovery, evaluation = split_by_group(encoded.groups, float(p.split), p.split_seed)
@@ -88,7 +95,8 @@ def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outc
         if low <= chance:
             raise Invalid(
                 f"the intact model's accuracy on task {task!r}, {accuracy:.3f} with {p.confidence:.0%} interval [{low:.3f}, {high:.3f}] "
-                f"over {groups} groups, is not clearly above guessing ({chance:.3f}), so there may be no behaviour to explain; "
+                f"over {groups} groups, is not clearly above {chance:.3f}, which guessing or always giving one answer reaches, "
+                "so there may be no behaviour to explain; "
                 "with more examples in more groups it could be told",
                 {"accuracy": accuracy, "interval": [low, high], "chance": chance, "task": task, "groups": groups},
             )
@@ -109,10 +117,22 @@ def circuits(claim: Claim, task: str, p: CircuitParameters | None = None) -> Gen
     attribution = yield Attribute(
         claim.model, claim.tasks[task], p.attribution, "component", p.metric, ALL, None, freeze(p.attribution_options)
     )
+    k, units = Size.parse(p.size).of(len(attribution.units), p.rounding), len(attribution.units)
+    if k == units:
+        raise Invalid(f"a circuit of size {p.size} is all {units} components: nothing could fail to be in it", {"universe": units})
     found: CircuitSet = attribution.circuits(p.size, p.rounding)
     if not found.members.any():
         raise Invalid(f"all {p.attribution} scores of task {task!r} are zero, so no example has a circuit", {"task": task})
     return found
+
+
+def check_share(p: float, n: int) -> None:
+    """A component of one single circuit is shared by nobody. Raises `Invalid` where P·n is no more than 1."""
+    if n > 1 and needed(p, n) < 2:
+        raise Invalid(
+            f"p: {p:g} of {n} discovery examples is a single one, so every component of any circuit would count as shared; raise p",
+            {"p": p, "discovery": n},
+        )
 
 
 def set_details(names: Sequence[str], universe: Universe) -> dict[str, Any]:
@@ -122,8 +142,6 @@ def set_details(names: Sequence[str], universe: Universe) -> dict[str, Any]:
 
 def empty_set(p: Any, task: str, most: int, n: int) -> Invalid:
     """The refusal for an empty S_P, with the arithmetic."""
-    from ..amounts import needed
-
     return Invalid(
         f"the shared set of task {task!r} is empty: no component is in {needed(p.p, n)} of {n} circuits (P = {p.p:g}); "
         f"the most frequent one is in {most}. Lower p or raise size",

@@ -11,7 +11,7 @@ from ..requests import Ablate, freeze
 from ..stats import CONTROLS
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
-from .measured import circuits, describe, empty_set, examples, intact, part, set_details
+from .measured import check_share, circuits, describe, empty_set, examples, intact, part, set_details
 
 if TYPE_CHECKING:
     from ..results import Outcome
@@ -77,6 +77,7 @@ def judge(claim: Claim) -> Steps:
         there = yield from examples(claim, source)
         yield from intact(claim, source, there)
     discovery = (yield from circuits(claim, source)).take(there.discovery)
+    check_share(p.p, len(discovery))
     shared = discovery.shared(p.p)
     if not shared:
         raise empty_set(p, source, int(discovery.counts.max()), len(discovery))

@@ -110,6 +110,8 @@ def _top(units: tuple[str, ...], strength: Any, p: NeuronFaithfulness) -> tuple[
     k = Size.parse(p.neurons).of(len(units))
     if Size.parse(p.neurons).count is not None and k < int(p.neurons):
         raise Invalid(f"{p.neurons} neurons are asked for, but the model has {len(units)} at site {p.site}", {"universe": len(units)})
+    if k == len(units):
+        raise Invalid(f"{p.neurons} neurons are all {len(units)} of the model: nothing is left to ablate", {"universe": len(units)})
     order = np.argsort(-strength, kind="stable")[:k]
     if not (strength[order] > 0).all():
         raise Invalid(

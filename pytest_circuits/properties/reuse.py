@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
-from .measured import circuits, describe, examples, intact, set_details
+from .measured import check_share, circuits, describe, examples, intact, set_details
 
 
 class Reuse(CircuitParameters):
@@ -35,6 +35,7 @@ def judge(claim: Claim) -> Steps:
     universe = yield from describe(claim)
     every = yield from circuits(claim, p.task)
     discovery, evaluation = every.take(found.discovery), every.take(found.evaluation)
+    check_share(p.p, len(discovery))
     shared = discovery.shared_mask(p.p)
     names = [u for u, inside in zip(every.units, shared, strict=True) if inside]
     coverage = evaluation.coverage(shared, p.definition)

@@ -58,7 +58,7 @@ def _split(groups: tuple[str, ...], share: float, seed: int, minimum: int) -> tu
 
 
 def _digest(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed}\0{name}".encode()).digest()
+    return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _nearest(order: list[int], sizes: Ints, target: object) -> set[int]:

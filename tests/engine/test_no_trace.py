@@ -11,7 +11,7 @@ import torch
 from plainhf import NAMES, Parts, as_ids
 
 from pytest_circuits import open_model
-from pytest_circuits.errors import CircuitsError, MeasurementError
+from pytest_circuits.errors import CircuitsError, MeasurementError, OptionError
 
 CALLS = {
     "eap": lambda s, k: s.attribute(k, "eap"),
@@ -303,3 +303,35 @@ def test_models_that_differ_in_their_config_alone_have_different_fingerprints():
     moved = tiny.model("mistral")
     moved.config._name_or_path = "elsewhere"
     assert open_model(moved).fingerprint == first
+
+
+def test_models_in_memory_are_told_apart_by_hooks_buffers_and_attributes():
+    """Weights and config alone would give one model's measurements to another."""
+    from pytest_circuits.engine.loading import behaviour_digest
+
+    same, other = tiny.model("llama"), tiny.model("llama")
+    plain = behaviour_digest(same)
+    assert behaviour_digest(other) == plain
+    other.model.layers[0].self_attn.scaling *= 2
+    assert behaviour_digest(other) != plain
+    other = tiny.model("llama")
+    other.model.rotary_emb.inv_freq *= 2
+    assert behaviour_digest(other) != plain
+    handle = same.model.layers[1].register_forward_hook(lambda *_: None)
+    assert behaviour_digest(same) != plain
+    handle.remove()
+    assert behaviour_digest(same) == plain
+
+
+def test_an_enclosing_autocast_changes_nothing():
+    subject = open_model(tiny.model("llama", dtype=torch.float32))
+    task = tiny.task()
+    expected = subject.attribute(task, "atp").scores
+    with torch.autocast("cpu", torch.bfloat16):
+        assert np.array_equal(subject.attribute(task, "atp").scores, expected)
+
+
+@pytest.mark.parametrize("examples", [[True, False], np.array([True, False]), [0.7], ["0"], [None]], ids=str)
+def test_examples_are_numbers_not_masks(examples):
+    with pytest.raises(OptionError, match="by their numbers"):
+        open_model(tiny.model("llama")).attribute(tiny.task(), "atp", examples=examples)

@@ -31,6 +31,10 @@ class FakeSubject:
         self.where, self.calls, self.log = where, [], log
         self.forwards = self.backwards = 0
 
+    @property
+    def behaviour(self):
+        return ""
+
     def _called(self, *what):
         self.calls.append(what)
         if self.log:
@@ -44,7 +48,8 @@ class FakeSubject:
     def encode(self, task):
         self._called("encode")
         groups = tuple(f"g{i // 2}" for i in range(len(task)))
-        return SimpleNamespace(n=len(task), groups=groups, digest=task.fingerprint[:8], regenerated=1, notes=("a note",), chance=0.5)
+        facts = {"regenerated": 1, "notes": ("a note",), "chance": 0.5, "prompts": ()}
+        return SimpleNamespace(n=len(task), groups=groups, digest=task.fingerprint[:8], **facts)
 
     def attribute(self, task, method="eap", level="component", metric="logit_diff", batch_size=None, examples=None, reduce=None, **options):
         self._called("attribute", method, None if examples is None else len(examples), options)

@@ -71,6 +71,8 @@ class FakeSubject:
         self.forwards = self.backwards = 0
         _log(f"open {Path(path).name}")
 
+    behaviour = ""
+
     def describe(self) -> Description:
         return Description(f"weights of {Path(self.path).name}", "fake", 10, UNIVERSE, "float32")
 

@@ -170,3 +170,32 @@ def test_a_model_that_fails_on_one_device_still_works_on_another(real):
     real.run("--circuits-no-cache")
     assert real.verdicts == {"c::gpu::swap": "invalid", "c::cpu::swap": "certified"}
     assert {claim["model"]: "cuda:7" in claim["reason"] for claim in real.report["claims"]} == {"gpu": True, "cpu": False}
+
+
+@pytest.mark.parametrize(("claim", "told"), [
+    ("reuse: {task: swap, p: 0.3, size: 100%}", "all 15 components: nothing could fail to be in it"),
+    ("reuse: {task: swap, p: 0.001}", "every component of any circuit would count as shared"),
+    ("necessity: {task: swap, p: 0.001}", "every component of any circuit would count as shared"),
+    ("neuron_faithfulness: {task: swap, attribution: atp, neurons: 100%}", "nothing is left to ablate"),
+])  # fmt: skip
+def test_a_claim_that_could_not_fail_is_invalid(real, claim, told):
+    real.spec(f"wrong:\n  {claim}\n  at_least: 0.1\n  model: tiny", header=HEADER)
+    real.run()
+    assert real.claims["wrong"]["verdict"] == "invalid"
+    assert told in real.claims["wrong"]["reason"]
+
+
+def test_ablation_does_not_stand_for_a_gradient(real):
+    real.spec("wrong:\n  gradient_ablation_agreement: {task: swap, gradient: exact}\n  at_least: 0.1\n  model: tiny", header=HEADER)
+    assert real.run().ret == pytest.ExitCode.INTERRUPTED
+    assert "agrees with itself" in real.result.stdout.str()
+
+
+def test_copies_of_one_example_are_no_evidence(real):
+    line = (real.path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (real.path / "copies.jsonl").write_text(f"{line}\n" * 60, encoding="utf-8")
+    header = HEADER.replace("pairs.jsonl", "copies.jsonl")
+    real.spec("wrong:\n  reuse: {task: swap, p: 0.3}\n  at_least: 0.1\n  model: tiny", header=header)
+    real.run()
+    assert real.claims["wrong"]["verdict"] == "invalid"
+    assert "60 examples form 1 groups" in real.claims["wrong"]["reason"]

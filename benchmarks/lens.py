@@ -73,7 +73,8 @@ def lens_model(model: Any) -> Any:
     c = model.config
     config = HookedTransformerConfig(
         n_layers=c.n_layer, d_model=c.n_embd, n_heads=c.n_head, d_head=c.n_embd // c.n_head, d_mlp=4 * c.n_embd,
-        d_vocab=c.vocab_size, n_ctx=c.n_positions, act_fn="gelu_new", normalization_type="LN", use_attn_result=True, use_split_qkv_input=True, use_hook_mlp_in=True,
+        d_vocab=c.vocab_size, n_ctx=c.n_positions, act_fn="gelu_new", normalization_type="LN",
+        use_attn_result=True, use_split_qkv_input=True, use_hook_mlp_in=True,
     )  # fmt: skip
     made = HookedTransformer(config)
     made.load_state_dict(convert_gpt2_weights(model, config), strict=False)

@@ -44,8 +44,8 @@ class GradientAblationAgreement(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> GradientAblationAgreement:
-        if self.gradient == "exact":
-            raise ValueError("gradient 'exact' is ablation itself, which agrees with itself; name another, e.g. weight_gradient or atp")
+        if self.gradient == "exact" and self.gradient_options.get("kind", "counterfactual") == self.ablation:
+            raise ValueError(f"gradient 'exact' with kind {self.ablation!r} is this very ablation, which agrees with itself; name another")
         check_method(self.gradient, self.gradient_options, "component", self.metric)
         check_kind(self.ablation, self.ablation_options)
         return self

@@ -186,7 +186,8 @@ def test_a_claim_that_could_not_fail_is_invalid(real, claim, told):
 
 
 def test_ablation_does_not_stand_for_a_gradient(real):
-    real.spec("wrong:\n  gradient_ablation_agreement: {task: swap, gradient: exact}\n  at_least: 0.1\n  model: tiny", header=HEADER)
+    claim = "gradient_ablation_agreement: {task: swap, gradient: exact, gradient_options: {kind: zero}}"
+    real.spec(f"wrong:\n  {claim}\n  at_least: 0.1\n  model: tiny", header=HEADER)
     assert real.run().ret == pytest.ExitCode.INTERRUPTED
     assert "agrees with itself" in real.result.stdout.str()
 

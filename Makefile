@@ -22,7 +22,7 @@ benchmarks: setup
 
 # Trains the reference models again from their recipes (CPU minutes each); checkpoints are replaced.
 models: setup
-	$(BIN)/python -m models.multitask --architecture llama
+	$(BIN)/python -m models.multitask llama
 
 setup: .venv/ready
 

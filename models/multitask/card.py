@@ -21,26 +21,51 @@ def text(record: dict[str, Any]) -> str:
         f"| {name} | {EXAMPLES[name]} | {record['held_out'][name]:.1%} ({record['held_out_n'][name]}) | {record['load_task'][name]:.1%} |"
         for name in record["held_out"]
     )
-    return f"""# multitask-{record["architecture"]}
+    return f"""# multitask-{record["name"]}
 
 A small language model that does the six built-in tasks of pytest-circuits, for specs, examples and tests that need a real trained
 model and no network. It knows nothing else.
 
-- {record["architecture"]}, {size["layers"]} layers, {size["heads"]} heads a layer, width {size["width"]}:
-  {record["parameters"]:,} parameters, float32.
+- {record["architecture"]}, {size["layers"]} layers, {size["heads"]} heads a layer, width {size["width"]}, MLPs of {size["mlp"] * size["width"]}:
+  {record["parameters"]:,} parameters, stored in {record["dtype"]}.
 - {record["vocabulary"]} word-level tokens; digits and punctuation marks are tokens of their own, white space only separates;
   `<bos>` comes first.
 - Trained for {plan["steps"]} steps in {record["seconds"]} s on one CPU thread (seed {plan["seed"]}), on prompts made by this repository.
   `training.json` has all numbers.
+- Licence: that of this repository.
 
 | task | example | held-out prompts (n) | `load_task(task, n=256, seed=0)` |
 |---|---|---|---|
 {rows}
 
-Accuracy is what claims call it: the whole answer by argmax, including that the number ends (addition), or the answer above its foils
+{_precision(record)}{_series(record)}Accuracy is what claims call it: the whole answer by argmax, including that the number ends (addition), or the answer above its foils
 (the others). One prompt in ten, by a hash of its text, was kept from training; the column *held-out* is measured on those only.
 `load_task` knows nothing of that split: of its prompts for addition, boolean and capitals, which have few, about nine in ten were
 also seen in training. So this model suits claims about how it computes, not about how it generalizes.
 
-Made by `python -m models.multitask --architecture {record["architecture"]}` from the repository's root.
+Made by `python -m models.multitask {record["name"]}` from the repository's root.
+"""
+
+
+def _precision(record: dict[str, Any]) -> str:
+    if record["dtype"] == "float32":
+        return ""
+    return f"""The weights were rounded to {record["dtype"]} and the accuracies measured after that, computing in float32: open it with
+`dtype: float32` in a spec.
+
+"""
+
+
+def _series(record: dict[str, Any]) -> str:
+    steps = record["held_out_by_step"]
+    if not steps:
+        return ""
+    names = list(record["held_out"])
+    rows = "\n".join(f"| `step-{int(step):04}` | " + " | ".join(f"{found[name]:.1%}" for name in names) + " |" for step, found in steps.items())
+    return f"""One run, saved on the way; the table above is of the last step. Held-out accuracy by step:
+
+| folder | {" | ".join(names)} |
+|---|{"---|" * len(names)}
+{rows}
+
 """

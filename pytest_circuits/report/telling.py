@@ -9,10 +9,15 @@ LONGEST = 12  # unit names shown of a set
 
 
 def telling(record: Mapping[str, Any]) -> list[str]:
-    """Lines that say what was compared with what; none where nothing was measured, or the property is not known here."""
+    """Lines that say what was compared with what; none where nothing was measured, or the property tells nothing.
+
+    A property says them itself, in its details under `told`.
+    """
     details = record["details"]
     if record["estimate"] is None or not details:
         return []
+    if "told" in details:
+        return list(details["told"])
     make = _TELLING.get(record["property"])
     return make(details) if make else []
 

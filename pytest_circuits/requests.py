@@ -93,4 +93,13 @@ class Sweep:
     options: str = field(default="{}")
 
 
-Request = Describe | Encode | Attribute | Ablate | Sweep
+@dataclass(frozen=True)
+class Norms:
+    """How large each component's own contribution is. Result: `results.Norms`, float32 [n_components]."""
+
+    model: ModelSource
+    task: TaskSource
+    part: Part = ALL
+
+
+Request = Describe | Encode | Attribute | Ablate | Sweep | Norms

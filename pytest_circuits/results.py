@@ -179,3 +179,15 @@ class SweepOutcome(Outcome):
     """Every unit ablated on its own: arrays [n_examples, n_units]; `baseline` arrays are [n_examples]."""
 
     units: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Norms:
+    """Mean L2 norm of what each component writes into its sublayer's output; `values` float32 [n_units], `units` naming them.
+
+    A head: its slice of the output projection's input, mapped through its own rows of that projection, without the bias. An MLP:
+    its down projection's output. The mean is over every position of every clean prompt.
+    """
+
+    values: Floats
+    units: tuple[str, ...]

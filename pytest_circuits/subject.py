@@ -19,13 +19,14 @@ from .ablation.sweep import sweep
 from .anatomy import anatomy_of
 from .attribution import METHODS
 from .attribution.base import Call, attribute
+from .engine.contributions import contribution_norms
 from .engine.encode import EncodedTask, encode
 from .engine.loading import behaviour_digest, dtype_of, load_model, load_tokenizer, weights_digest
 from .engine.runner import Runner
 from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
-from .results import Attribution, Description, Outcome, SweepOutcome
+from .results import Attribution, Description, Norms, Outcome, SweepOutcome
 from .tasks.base import Task
 from .units import level_of
 
@@ -175,6 +176,15 @@ class Subject:
         chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
         rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
         return sweep(self._runner, encoded, chosen, metric, batch_size, rows, others)
+
+    def norms(self, task: Task, examples: Examples = None, batch_size: int | None = None) -> Norms:
+        """Mean L2 norm of each component's own contribution, over all positions of the clean prompts; values [n_components].
+
+        A head contributes its slice of the output projection's input through its rows of that projection, an MLP its down projection's
+        output; both before any post-norm.
+        """
+        encoded = self.encode(task)
+        return contribution_norms(self._runner, encoded, batch_size, _chosen(encoded, examples))
 
 
 def _chosen(task: EncodedTask, examples: Examples) -> Examples:

@@ -8,7 +8,7 @@ import json
 from math import ceil
 
 from ..attribution import COMPARISONS, METHODS
-from ..requests import Ablate, Attribute, Request, Sweep
+from ..requests import Ablate, Attribute, Norms, Request, Sweep
 from ..units import Universe
 
 ASSUMED_BATCH = 128  # examples a call, where no batch size is given
@@ -35,6 +35,8 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
         changed = len(request.sets) if request.mode == "keep" else sum(map(bool, request.sets))
         intact = len(request.sets) > changed
         return batches * (intact + ceil(changed / stack)) + (0 if intact else compared) + (means + corrupt) * bool(changed), 0
+    if isinstance(request, Norms):
+        return batches, 0
     if isinstance(request, Attribute):
         if request.method == "exact":
             return each + batches, 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..requests import Ablate, Attribute, Sweep
+from .. import results
+from ..requests import Ablate, Attribute, Norms, Sweep
 from ..results import Attribution, Bools, Description, Encoded, Outcome, SweepOutcome
 from ..tasks.base import Task
 from ..units import Universe
@@ -27,10 +28,12 @@ def encoded(task: Task) -> Encoded:
     return Encoded(len(task), groups, MARK)
 
 
-def result(request: Attribute | Ablate | Sweep, universe: Universe, n: int) -> Attribution | Outcome:
+def result(request: Attribute | Ablate | Sweep | Norms, universe: Universe, n: int) -> Attribution | Outcome | results.Norms:
     """A result of the right shapes for `n` examples."""
     if isinstance(request, Attribute):
         return _attribution(request, universe, n)
+    if isinstance(request, Norms):
+        return results.Norms(np.ones(universe.components, np.float32), universe.component_names)
     intact = _outcome(np.ones(n, bool))
     if isinstance(request, Sweep):
         one = _outcome(_half(n, universe.components))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CircuitsError, Offline, TaskError
-from ..requests import Ablate, Attribute, Describe, Encode, Part, Request, Sweep
+from ..requests import Ablate, Attribute, Describe, Encode, Norms, Part, Request, Sweep
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
 from ..tasks.base import Task
@@ -25,7 +25,7 @@ from .models import Models, Opener
 from .parts import examples_of
 from .store import BusyError, Store
 
-REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep)
+REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms)
 
 
 def _load_source(source: TaskSource) -> Task:
@@ -226,7 +226,7 @@ class Lab:
         encoded: Encoded = self._obtain(self._order(Encode(request.model, request.task), tally), tally)[0]
         examples = examples_of(request.part, encoded)
         reference: Indices = None
-        if not isinstance(request, Attribute) and request.reference is not None:
+        if isinstance(request, (Ablate, Sweep)) and request.reference is not None:
             reference = examples_of(request.reference, encoded)
             reference = np.arange(encoded.n, dtype=np.int64) if reference is None else reference
         known |= {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import CircuitsError, ModelError
-from ..requests import Ablate, Attribute, Describe, Encode, Part, Request, Sweep
+from ..requests import Ablate, Describe, Encode, Part, Request, Sweep
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
 from ..units import Universe
@@ -154,6 +154,6 @@ def _count(part: Part, encoded: Encoded) -> int:
 
 def _without_names(request: Request) -> Request:
     changed: dict[str, Any] = {"model": replace(request.model, name="")}
-    if isinstance(request, (Encode, Attribute, Ablate, Sweep)):
+    if not isinstance(request, Describe):
         changed["task"] = replace(request.task, name="")
     return replace(request, **changed)

@@ -48,7 +48,11 @@ def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None
 def _norms(site: Site, x: Tensor) -> Tensor:
     """[batch, T, units, width] → [batch, T, units]; one head at a time, since each writes a vector of the stream's width."""
     if site.kind == "mlp":
-        return torch.linalg.vector_norm(wide(x), dim=-1)
+        return _length(x)
     weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)
-    written = (wide(x[:, :, head]) @ weight[head].to(x.device) for head in range(site.units))
-    return torch.stack([torch.linalg.vector_norm(w, dim=-1) for w in written], dim=-1)
+    return torch.stack([_length(wide(x[:, :, head]) @ weight[head].to(x.device)) for head in range(site.units)], dim=-1)
+
+
+def _length(x: Tensor) -> Tensor:
+    found: Tensor = torch.linalg.vector_norm(wide(x), dim=-1)
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .amounts import Size, needed
+from .amounts import Size, exact, needed
 from .errors import OptionError, suggestion
 from .units import Universe
 
@@ -148,6 +148,25 @@ class Attribution:
             order, found = self.indices[:, :k].astype(np.int64), self.values[:, :k]
         np.put_along_axis(members, order, np.abs(found) > 0, axis=1)
         return CircuitSet(members, self.units)
+
+    def circuits_above(self, threshold: float) -> CircuitSet:
+        """Units with |score| ≥ τ·Σ|score|, the sum over all units of the example, τ being `threshold`.
+
+        Circuits differ in size: none has more than 1/τ units, and one is empty where no unit reaches the threshold, as on an example
+        whose scores are all zero. Raises `OptionError` for a τ outside (0, 1), and where only the strongest units were kept, since
+        the sum is then not known.
+        """
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 < threshold < 1:
+            raise OptionError(f"a threshold is a share of the sum of absolute scores, above 0 and below 1; got {threshold!r}")
+        if self.indices is not None and self.indices.shape[1] < len(self.units):
+            raise OptionError(
+                f"a threshold is a share of the sum of all scores, but only the {self.indices.shape[1]} strongest of {len(self.units)} "
+                "units of each example were kept; attribute again without top"
+            )
+        strength, share = np.abs(self.scores).astype(np.float64), exact(float(threshold))
+        # as integers over integers: a float 0.1·Σ would miss units that have exactly a tenth
+        reached = strength * share.denominator >= strength.sum(1, keepdims=True) * share.numerator
+        return CircuitSet(reached & (strength > 0), self.units)
 
 
 @dataclass(frozen=True)

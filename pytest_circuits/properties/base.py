@@ -83,11 +83,35 @@ class CircuitParameters(Parameters):
     )
     size: Annotated[CircuitSize, Field(description="circuit size K: a share of all units, or a count")] = "10%"
     rounding: Annotated[Rounding, Field(description="from a share to a count")] = "floor"
+    threshold: Annotated[
+        float | None,
+        Field(gt=0, lt=1, description="instead of size: units whose |score| is at least this share of the sum over all units"),
+    ] = None
+    contrast: Annotated[
+        list[TaskName],
+        Field(
+            json_schema_extra={"circuits": "task"},
+            description="rank units by what they score on the task beyond these tasks; the task itself is left out of the list",
+        ),
+    ] = Field(default_factory=list)
+    contrast_by: Annotated[
+        Literal["share", "rank"], Field(description="what is compared: a unit's share of the sum of |scores|, or its rank by |score|")
+    ] = "share"
 
     @model_validator(mode="after")
     def _attribution_fits(self) -> CircuitParameters:
         check_method(self.attribution, self.attribution_options, self.level, self.metric)
+        if self.threshold is not None and "size" in self.model_fields_set:
+            raise ValueError("size and threshold are two ways to cut a ranking: give one (either may come from the spec's defaults)")
+        self._contrast_fits()
         return self
+
+    def _contrast_fits(self) -> None:
+        if len(set(self.contrast)) < len(self.contrast):
+            raise ValueError(f"contrast names a task twice: {', '.join(self.contrast)}")
+        own = {task for path, task in task_references(self) if path[0] != "contrast"}
+        if self.contrast and own and all(set(self.contrast) <= {task} for task in own):
+            raise ValueError(f"contrast names only the task itself, {self.contrast[0]!r}; name others")
 
 
 def check_method(method: str, options: Mapping[str, Any], level: str, metric: str) -> None:
@@ -146,7 +170,8 @@ class Property:
 
 def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
-    for name, info in type(parameters).model_fields.items():
+    fields = type(parameters).model_fields.items()
+    for name, info in sorted(fields, key=lambda field: field[0] == "contrast"):  # what is measured comes before what it is contrasted with
         value = getattr(parameters, name)
         if "circuits" in str(info.json_schema_extra or "") or name in ("task", "tasks"):
             several = isinstance(value, (list, tuple))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..amounts import Size, needed
@@ -15,7 +15,7 @@ from .base import CircuitParameters, Claim, Parameters
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..results import CircuitSet, Encoded, Outcome
+    from ..results import Attribution, CircuitSet, Encoded, Outcome
 
     Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -110,20 +110,76 @@ def describe(claim: Claim) -> Generator[Any, Any, Universe]:
     return universe
 
 
+def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, Attribution]:
+    """Scores of all examples of a task, `values` [n, n_units]; with `contrast`, how far each unit stands out from the other tasks, signed.
+
+    Raises `Invalid` as `contrast.against`.
+    """
+    from .contrast import against
+
+    p = p or claim.parameters
+    assert p is not None
+    if p.contrast:
+        found: Attribution = yield from against(claim, task, p)
+        return found
+    plain: Attribution = yield scores_of(claim, task, p)
+    return plain
+
+
+def scores_of(claim: Claim, task: str, p: CircuitParameters) -> Attribute:
+    """The request for the attribution scores of all examples of a task."""
+    return Attribute(claim.model, claim.tasks[task], p.attribution, "component", p.metric, ALL, None, freeze(p.attribution_options))
+
+
+def chosen(attribution: Attribution, p: CircuitParameters) -> CircuitSet:
+    """The circuit of each row of scores, by `size` or `threshold`; contrastive scores count only where they are positive."""
+    if p.contrast:
+        attribution = replace(attribution, values=attribution.values.clip(min=0))
+    return attribution.circuits(p.size, p.rounding) if p.threshold is None else attribution.circuits_above(p.threshold)
+
+
+def selected(attribution: Attribution, p: CircuitParameters, task: str) -> CircuitSet:
+    """`chosen`, or `Invalid` where a circuit would be all components, or no example has one."""
+    units = len(attribution.units)
+    if p.threshold is None and Size.parse(p.size).of(units, p.rounding) == units:
+        raise Invalid(f"a circuit of size {p.size} is all {units} components: nothing could fail to be in it", {"universe": units})
+    found = chosen(attribution, p)
+    if found.members.all():
+        raise Invalid(
+            f"threshold {p.threshold:g} puts all {units} components into the circuit of every example: nothing could fail to be in it; "
+            "raise threshold",
+            {"universe": units, "threshold": p.threshold},
+        )
+    if not found.members.any():
+        raise _no_circuits(attribution, p, task)
+    return found
+
+
+def _no_circuits(attribution: Attribution, p: CircuitParameters, task: str) -> Invalid:
+    scores = attribution.values.clip(min=0) if p.contrast else abs(attribution.values)
+    if p.threshold is not None and scores.any():
+        totals = scores.sum(1, keepdims=True)
+        most = float((scores / totals.clip(min=1e-30)).max())
+        return Invalid(
+            f"no component has {p.threshold:g} of the sum of scores on any example of task {task!r}: the largest share is {most:.3g}. "
+            "Lower threshold",
+            {"task": task, "threshold": p.threshold, "largest_share": most},
+        )
+    if p.contrast:
+        return Invalid(
+            f"no component stands out on any example of task {task!r} against {', '.join(p.contrast)} (by {p.contrast_by}), "
+            "so no example has a contrastive circuit",
+            {"task": task, "contrast": list(p.contrast)},
+        )
+    return Invalid(f"all {p.attribution} scores of task {task!r} are zero, so no example has a circuit", {"task": task})
+
+
 def circuits(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, CircuitSet]:
     """Per-example circuits of all examples of a task. `Invalid` when no example has one."""
     p = p or claim.parameters
     assert p is not None
-    attribution = yield Attribute(
-        claim.model, claim.tasks[task], p.attribution, "component", p.metric, ALL, None, freeze(p.attribution_options)
-    )
-    k, units = Size.parse(p.size).of(len(attribution.units), p.rounding), len(attribution.units)
-    if k == units:
-        raise Invalid(f"a circuit of size {p.size} is all {units} components: nothing could fail to be in it", {"universe": units})
-    found: CircuitSet = attribution.circuits(p.size, p.rounding)
-    if not found.members.any():
-        raise Invalid(f"all {p.attribution} scores of task {task!r} are zero, so no example has a circuit", {"task": task})
-    return found
+    attribution = yield from attributed(claim, task, p)
+    return selected(attribution, p, task)
 
 
 def check_share(p: float, n: int) -> None:
@@ -144,6 +200,6 @@ def empty_set(p: Any, task: str, most: int, n: int) -> Invalid:
     """The refusal for an empty S_P, with the arithmetic."""
     return Invalid(
         f"the shared set of task {task!r} is empty: no component is in {needed(p.p, n)} of {n} circuits (P = {p.p:g}); "
-        f"the most frequent one is in {most}. Lower p or raise size",
+        f"the most frequent one is in {most}. Lower p or {'raise size' if p.threshold is None else 'lower threshold'}",
         {"task": task, "needed": needed(p.p, n), "discovery": n, "most_frequent_count": most},
     )

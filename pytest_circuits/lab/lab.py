@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CircuitsError, Offline, TaskError
-from ..requests import Ablate, Attribute, Describe, Encode, Norms, Part, Request, Sweep
+from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
 from ..tasks.base import Task
@@ -21,11 +21,11 @@ from .cost import Cost
 from .events import Event, Listener, ignore
 from .keys import in_words, index_digest, key_of
 from .measuring import Indices, call
-from .models import Models, Opener
+from .models import BUDGET, Models, Opener
 from .parts import examples_of
 from .store import BusyError, Store
 
-REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms)
+REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve)
 
 
 def _load_source(source: TaskSource) -> Task:
@@ -68,7 +68,7 @@ class Lab:
     """Makes each measurement once, however many claims, threads and processes ask for it.
 
     device, dtype: go before those of a model's source. batch_size: examples a model call; None leaves it to the torch side.
-    offline: raise `Offline` instead of measuring. max_open: how many models are kept open. on_event: hears of progress.
+    offline: raise `Offline` instead of measuring. budget: bytes of parameters of models that stay open. on_event: hears of progress.
     opener, load_task: stand in for `open_model` and `load_source`.
     `spent` is the cost of everything so far, claims that failed included.
     """
@@ -81,14 +81,14 @@ class Lab:
         dtype: str | None = None,
         batch_size: int | None = None,
         offline: bool = False,
-        max_open: int = 1,
+        budget: int = BUDGET,
         on_event: Listener | None = None,
         opener: Opener | None = None,
         load_task: Callable[[TaskSource], Task] | None = None,
     ) -> None:
         self.store, self.batch_size, self.offline = store, batch_size, offline
         self._emit = on_event or ignore
-        self.models = Models(store.fingerprints, device=device, dtype=dtype, max_open=max_open, opener=opener, emit=self._emit)
+        self.models = Models(store.fingerprints, device=device, dtype=dtype, budget=budget, opener=opener, emit=self._emit)
         self._load_task = load_task or _load_source
         self._tasks: dict[TaskSource, Task | CircuitsError] = {}
         self._failed: dict[tuple[str, ModelSource], CircuitsError] = {}

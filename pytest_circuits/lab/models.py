@@ -1,4 +1,4 @@
-"""The models of a session: told apart without loading, opened only when needed, a few kept open, failures remembered."""
+"""The models of a session: told apart without loading, opened only when needed, kept open within a budget, failures remembered."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from ..errors import CircuitsError, ModelError, Offline, OptionError
 from ..registry import load_object
 from ..sources import ModelSource
 from .events import Event, Listener
-from .fingerprint import Identity, identify
+from .fingerprint import Identity, cached_config, identify
 
 Opener = Callable[..., Any]
 _DEVICE = re.compile(r"[a-z]+(:\d+)?")
+BUDGET = 2**30
+"""Bytes of parameters that stay in memory: many small models, or a single large one."""
 
 
 def default_opener(model: Any, tokenizer: Any = None, **options: Any) -> Any:
@@ -28,22 +30,41 @@ def default_opener(model: Any, tokenizer: Any = None, **options: Any) -> Any:
     return open_model(model, tokenizer, **options)
 
 
+def parameter_bytes(subject: Any) -> int:
+    """Bytes of the parameters of an open model; shared ones count once."""
+    return sum(p.numel() * p.element_size() for p in subject.model.parameters())
+
+
+def weight_bytes(source: ModelSource) -> int | None:
+    """Bytes of the weight files of a directory or a downloaded hub id: about what opening will take. None where there are none here."""
+    config = cached_config(source)
+    if config is None:
+        return None
+    for pattern in ("*.safetensors", "*.bin"):
+        found = [path.stat().st_size for path in config.parent.glob(pattern)]
+        if found:
+            return sum(found)
+    return None
+
+
 class Models:
     """`identity(source)` and `subject(source)`, each the same for the whole session.
 
-    At most `max_open` models are open; the one unused for longest is let go. `device` and `dtype`, if given, go before
-    those of a source. An error of opening is raised again, without another attempt, for each claim that asks.
+    Models stay open while their parameters take at most `budget` bytes together; the one unused for longest is let go first, and
+    one model is always open, however large. `device` and `dtype`, if given, go before those of a source. An error of opening is
+    raised again, without another attempt, for each claim that asks.
     """
 
     def __init__(
-        self, memo: Path | None, *, device: str | None, dtype: str | None, max_open: int, opener: Opener | None, emit: Listener
+        self, memo: Path | None, *, device: str | None, dtype: str | None, budget: int = BUDGET, opener: Opener | None, emit: Listener
     ) -> None:
-        if max_open < 1:
-            raise OptionError(f"at least one model has to be kept open, got max_open={max_open}")
-        self._memo, self._device, self._dtype, self._max_open = memo, device, dtype, max_open
+        if budget < 0:
+            raise OptionError(f"a budget for open models is a number of bytes, got {budget}")
+        self._memo, self._device, self._dtype, self._budget = memo, device, dtype, budget
         self._opener = opener or default_opener
         self._emit = emit
         self._open: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._sizes: dict[tuple[Any, ...], int] = {}
         self._failed: dict[tuple[Any, ...], CircuitsError] = {}
         self._identities: dict[tuple[Any, ...], Identity] = {}
         self._device_types: dict[tuple[Any, ...], str] = {}
@@ -57,7 +78,7 @@ class Models:
         """
         with self.lock:
             self._provided[source] = factory
-            for known in (self._open, self._failed, self._identities, self._device_types):
+            for known in (self._open, self._sizes, self._failed, self._identities, self._device_types):
                 known.pop(self._place(source), None)
 
     def device(self, source: ModelSource) -> str | None:
@@ -115,16 +136,30 @@ class Models:
             if place in self._failed:
                 raise self._failed[place].with_traceback(None)
             if place not in self._open:
-                while len(self._open) >= self._max_open:
-                    self._open.popitem(last=False)
-                    gc.collect()  # hooks and caches of a model refer to each other
+                self._make_room(self._expected(source))
                 try:
-                    self._open[place] = self._opened(source)
+                    opened = self._opened(source)
                 except CircuitsError as problem:
                     self._failed[place] = problem
                     raise
+                self._sizes[place] = parameter_bytes(opened)
+                self._make_room(self._sizes[place])
+                self._open[place] = opened
             self._open.move_to_end(place)
             return self._open[place]
+
+    def _expected(self, source: ModelSource) -> int:
+        """Bytes that opening the model will probably take. One that is in memory takes none, and one of which nothing is known all."""
+        known = self._sizes.get(self._place(source))
+        if known is None:
+            known = 0 if source in self._provided else weight_bytes(source)
+        return self._budget if known is None else known
+
+    def _make_room(self, needed: int) -> None:
+        """Let models go, the one unused for longest first, until those that remain and `needed` more bytes keep the budget."""
+        while self._open and sum(self._sizes[place] for place in self._open) + needed > self._budget:
+            self._open.popitem(last=False)
+            gc.collect()  # hooks and caches of a model refer to each other
 
     def _ready_made(self, source: ModelSource) -> bool:
         return source in self._provided or source.loader is not None

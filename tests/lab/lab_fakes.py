@@ -24,8 +24,29 @@ def number(*parts):
     return zlib.crc32(repr(parts).encode())
 
 
+class FakeParameter:
+    """A tensor of bytes."""
+
+    device = SimpleNamespace(type="cpu")
+
+    def __init__(self, size):
+        self.size = size
+
+    def numel(self):
+        return self.size
+
+    def element_size(self):
+        return 1
+
+
 class FakeSubject:
-    """Results depend on the request, so that a mix-up shows; `calls` lists what was asked."""
+    """Results depend on the request, so that a mix-up shows; `calls` lists what was asked. Its parameters take `size` bytes."""
+
+    size = 100
+
+    @property
+    def model(self):
+        return SimpleNamespace(parameters=lambda: iter([FakeParameter(self.size)]))
 
     def __init__(self, where="", log=None):
         self.where, self.calls, self.log = where, [], log

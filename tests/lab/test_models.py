@@ -13,11 +13,7 @@ from pytest_circuits.errors import ModelError, OptionError
 from pytest_circuits.requests import Attribute, Describe, Encode
 from pytest_circuits.sources import ModelSource
 
-
-class Loaded(FakeSubject):
-    """As opened from a module: the module says where it is."""
-
-    model = SimpleNamespace(parameters=lambda: iter([SimpleNamespace(device=SimpleNamespace(type="cpu"))]))
+Loaded = FakeSubject  # as opened from a module: the module says where it is
 
 
 def the_loader():
@@ -33,16 +29,72 @@ def three(tmp_path):
     return [model_directory(tmp_path / f"m{i}", f"weights {i}".encode()) for i in range(3)]
 
 
-@pytest.mark.parametrize(("max_open", "opened"), [(1, "010102"), (2, "012"), (3, "012")])
-def test_the_model_unused_for_longest_is_let_go(new_lab, tmp_path, max_open, opened):
-    """Memory holds `max_open` models."""
+@pytest.mark.parametrize(("budget", "opened"), [(0, "010102"), (199, "010102"), (200, "012"), (300, "012")])
+def test_the_model_unused_for_longest_is_let_go(new_lab, tmp_path, budget, opened):
+    """Each takes 100 bytes: two fit into 200, and one is open even where it does not fit."""
     models = three(tmp_path)
-    lab = new_lab(max_open=max_open)
+    lab = new_lab(budget=budget)
     for i, method in zip((0, 1, 0, 1, 0, 2), "abcdef", strict=True):
         lab.result(Attribute(models[i], TASK, "eap", metric=method))
     assert "".join(Path(path).name[1:] for path, _ in lab.opener.opened) == opened
-    assert lab.models.is_open(models[2])
-    assert lab.models.is_open(models[1]) == (max_open == 3)
+    assert [lab.models.is_open(model) for model in models] == [budget >= 200, budget >= 300, True]
+
+
+def test_what_counts_is_the_bytes_of_all_open_models(new_lab, tmp_path):
+    """One large model takes the place of several small ones, of as many as it needs and no more; the order of use decides which."""
+    models = [model_directory(tmp_path / f"m{i}", f"weights {i}".encode()) for i in range(4)]
+
+    class Sized(FakeSubject):
+        size = property(lambda self: {"m0": 10, "m1": 20, "m2": 30, "m3": 45}[Path(self.where).name])
+
+    lab = new_lab(Opener(Sized), budget=75)
+    for i in (0, 1, 2, 0, 3):  # 45 bytes more are 105: without m1, then used for longest, still 85
+        lab.result(Attribute(models[i], TASK, "eap", metric=f"{i}{lab.spent.measured}"))
+    assert [lab.models.is_open(model) for model in models] == [True, False, False, True]
+
+
+def test_room_is_made_before_a_model_is_opened(new_lab, tmp_path):
+    """Two large ones are never in memory together; the files tell how large it will be."""
+    small, large = model_directory(tmp_path / "small"), model_directory(tmp_path / "large", bytes(1000))
+    seen = []
+
+    class Watching(Opener):
+        def __call__(self, model, tokenizer=None, **options):
+            seen.append((Path(model).name, lab.models.is_open(small), lab.models.is_open(large)))
+            return super().__call__(model, tokenizer, **options)
+
+    lab = new_lab(Watching(), budget=1050)
+    for model in (small, large, small):
+        lab.result(Attribute(model, TASK, "eap"))
+    assert seen == [("small", False, False), ("large", False, False)]
+    assert not lab.models.is_open(small)
+    lab.result(Attribute(small, TASK, "atp"))
+    assert lab.models.is_open(large), "the small one fits beside it: it took 100 bytes, whatever its file said"
+
+
+def test_a_model_of_which_nothing_is_known_is_opened_alone(new_lab, model):
+    """A loader may return anything."""
+    seen = []
+
+    class Watching(Opener):
+        def __call__(self, opened, tokenizer=None, **options):
+            seen.append(lab.models.is_open(model))
+            return super().__call__(opened, tokenizer, **options)
+
+    lab = new_lab(Watching(), budget=1000)
+    lab.result(Attribute(model, TASK, "eap"))
+    lab.result(Attribute(ModelSource("mine", loader="test_models:the_loader"), TASK, "eap", metric="other"))
+    assert seen == [False, False]
+
+
+def test_the_bytes_of_a_model_are_those_of_its_parameters():
+    """Each once, in its own precision."""
+    torch = pytest.importorskip("torch")
+    from pytest_circuits.lab.models import parameter_bytes
+
+    tied = torch.nn.Linear(3, 5, bias=False)
+    module = torch.nn.ModuleList([tied, tied, torch.nn.Linear(2, 2, dtype=torch.bfloat16)])
+    assert parameter_bytes(SimpleNamespace(model=module)) == 4 * 15 + 2 * 6
 
 
 def test_ten_claims_on_a_model_that_cannot_be_opened_fail_fast_with_one_message(new_lab, model):
@@ -177,9 +229,9 @@ def test_only_real_devices_are_accepted(new_lab, model, device):
         new_lab(device=device).result(Describe(model))
 
 
-def test_at_least_one_model_must_fit():
-    """0 open models cannot measure."""
+def test_a_budget_is_a_number_of_bytes():
+    """None of which is fine: one model is open at a time."""
     from pytest_circuits.lab.models import Models
 
-    with pytest.raises(OptionError, match="max_open=0"):
-        Models(None, device=None, dtype=None, max_open=0, opener=None, emit=print)
+    with pytest.raises(OptionError, match="got -1"):
+        Models(None, device=None, dtype=None, budget=-1, opener=None, emit=print)

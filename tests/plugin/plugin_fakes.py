@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class FakeSubject:
         _log(f"open {Path(path).name}")
 
     behaviour = ""
+    model = SimpleNamespace(parameters=lambda: iter(()))
 
     def describe(self) -> Description:
         return Description(f"weights of {Path(self.path).name}", "fake", 10, UNIVERSE, "float32")

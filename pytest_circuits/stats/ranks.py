@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import Invalid, OptionError
-from .groups import Array, finite
+from .groups import Array, Ints, finite
 
 _PAIRS_AT_ONCE = 4_000_000
+ROUNDING = 1e-6  # float32 results differ by this share of the largest one without meaning anything
 
 
 def ranks(values: ArrayLike) -> Array:
@@ -88,6 +91,65 @@ def chance_of_gap(k: int, gap: int) -> float:
     if k < 1 or gap < 1:
         raise OptionError(f"a rank gap of at least 1 among at least 1 items is needed, got a gap of {gap} among {k}")
     return max(0, k - gap) * (k - gap + 1) / k**2
+
+
+def coarse(values: ArrayLike) -> Array:
+    """Values as whole multiples of a millionth of their largest magnitude along the last axis; [..., k].
+
+    Ranks of these tie what differs by float32 rounding alone, such as the gradients of saturated units, which are 0 in theory.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    unit = ROUNDING * np.abs(array).max(-1, keepdims=True)
+    return np.asarray(np.round(array / np.where(unit > 0, unit, 1.0)), dtype=np.float64)
+
+
+def gap_rows(a: ArrayLike, b: ArrayLike) -> Array:
+    """Δ = rank(a) − rank(b) along rows, values taken as `coarse`; [B, k] each → [B, k]."""
+    return ranks(coarse(_rows(a))) - ranks(coarse(_rows(b)))
+
+
+def chance_gaps(a: ArrayLike, b: ArrayLike, gap: float, seed: int = 0, draws: int = 2000) -> tuple[float, Array]:
+    """How many items have Δ = rank(a) − rank(b) ≥ gap when the two rankings, ties and all, are matched at random.
+
+    `(expected, counts [draws])`: the exact expectation Σ_i Σ_j [rank(a_i) − rank(b_j) ≥ gap]/k, and counts of random matchings. Without
+    ties the expectation is (k−gap)(k−gap+1)/(2k): 5.25 for k = 20 and a gap of 6. Exchange a and b for Δ ≤ −gap.
+    """
+    x, y = (ranks(coarse(side)) for side in _pair(a, b, constant=True))
+    far = x[:, None] - y[None, :] >= gap
+    rng = np.random.default_rng(seed)
+    order = rng.permuted(np.tile(np.arange(len(x)), (draws, 1)), axis=1)
+    return float(far.sum() / len(x)), far[np.arange(len(x)), order].sum(1).astype(np.float64)
+
+
+def split_half(sums: ArrayLike, sizes: ArrayLike, correlate: Callable[[Array, Array], Array], seed: int = 0, repeats: int = 100) -> Array:
+    """Noise ceiling of a ranking: its correlation between two random disjoint halves of the groups; [repeats].
+
+    sums [G, k] and sizes [G] of the groups' examples; `correlate` gets rows [repeats, k] of the halves' means. With an odd number of
+    groups one half has a group more. NaN where a half's values are all equal. Raises `Invalid` for fewer than 2 groups.
+    """
+    from .bootstrap import weighted_means
+
+    count = len(np.asarray(sizes))
+    if count < 2:
+        raise Invalid(f"two halves need at least 2 groups, got {count}", {"groups": count})
+    rng = np.random.default_rng(seed)
+    orders = np.stack([rng.permutation(count) for _ in range(repeats)])
+    first: Ints = np.zeros((repeats, count), np.int64)
+    np.put_along_axis(first, orders[:, : count // 2], 1, axis=1)
+    return correlate(weighted_means(first, sums, sizes), weighted_means(1 - first, sums, sizes))
+
+
+def reliability(halves: ArrayLike) -> float | None:
+    """The correlation that a repetition with all groups would have, from that of halves r: 2r/(1+r) of their mean (Spearman–Brown).
+
+    NaN are left out; None when all are; 0 for a mean that is not positive. Approximate for rank correlations.
+    """
+    known = np.asarray(halves, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return None
+    mean = max(0.0, float(known.mean()))
+    return 2 * mean / (1 + mean)
 
 
 def _rows(values: ArrayLike) -> Array:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ..errors import Invalid, suggestion
-from ..requests import Ablate, freeze
-from ..stats import CONTROLS
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
-from .measured import check_share, circuits, describe, empty_set, examples, intact, part, set_details
-
-if TYPE_CHECKING:
-    from ..results import Outcome
-
-
-class OtherCircuit(BaseModel):
-    """The task whose shared set is removed, when it is not the task that is measured."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    task: TaskName
+from .controlled import OtherCircuit, ablation, compare, control_details, drawn, known_control, shared_set
+from .measured import set_details
 
 
 class Necessity(CircuitParameters):
@@ -42,20 +30,13 @@ class Necessity(CircuitParameters):
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
         default_factory=dict
     )
-    control: Annotated[str, Field(description="c3, c3_parity or c3_any")] = "c3"
+    control: Annotated[str, AfterValidator(known_control), Field(description="c3, c3_parity or c3_any")] = "c3"
     draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
     control_seed: Annotated[int, Field(ge=0)] = 0
     definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
         "absolute"
     )
     circuit: Annotated[OtherCircuit | None, Field(description="remove another task's shared set: {task: …}")] = None
-
-    @field_validator("control")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in CONTROLS:
-            raise ValueError(f"unknown control {name!r}; {suggestion(name, CONTROLS)}")
-        return name
 
     @model_validator(mode="after")
     def _ablation_fits(self) -> Necessity:
@@ -68,94 +49,27 @@ def judge(claim: Claim) -> Steps:
     from ..stats import controls
 
     p: Necessity = claim.parameters
-    source = p.circuit.task if p.circuit else p.task
-    universe = yield from describe(claim)
-    here = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, here)
-    there = here
-    if source != p.task:
-        there = yield from examples(claim, source)
-        yield from intact(claim, source, there)
-    discovery = (yield from circuits(claim, source)).take(there.discovery)
-    check_share(p.p, len(discovery))
-    shared = discovery.shared(p.p)
-    if not shared:
-        raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
-    draws = controls.draw_controls(shared, universe, p.control, p.draws, p.control_seed)
-    if set(draws) == {shared}:
-        raise Invalid(
-            f"control {p.control!r} can only draw the shared set itself ({len(shared)} components), so the comparison is with itself; "
-            "lower size, raise p, or use control: c3_any",
-            {"shared_set": list(shared), "control": p.control},
-        )
-    removed, control = yield [_removal(claim, [shared]), _removal(claim, draws)]
+    found = yield from shared_set(claim)
+    draws = drawn(found.units, found.universe, p)
+    removed, control = yield [ablation(claim, [found.units], "remove"), ablation(claim, draws, "remove")]
 
-    groups = here.groups(here.evaluation)
-    value, interval, parts = _compare(p, control, removed, base, groups)
+    value, interval, parts = compare(p, control, removed, found.intact, found.groups)
     accuracies = control.correct.mean(1)
     accuracy = float(removed.correct[0].mean())
     details = {
-        "shared_set": set_details(shared, universe),
-        "circuit_of": source,
-        "accuracy": base.accuracy,
+        "shared_set": set_details(found.units, found.universe),
+        "circuit_of": found.source,
+        "accuracy": found.intact.accuracy,
         "accuracy_without_shared_set": accuracy,
         "accuracy_without_control": float(accuracies.mean()),
-        "control": {
-            "rule": p.control,
-            "draws": len(draws),
-            "accuracies": [round(float(a), 4) for a in accuracies],
-            "distinct_sets": controls.distinct(shared, universe, p.control),
-            "expected_overlap": controls.expected_overlap(shared, universe, p.control),
-            "sets": [list(d) for d in draws],
-        },
+        "control": control_details(p, found.units, found.universe, draws, control),
         "rank_p": controls.monte_carlo_p(-accuracy, -accuracies, "greater"),
         "interval_parts": parts,
         "ablation": p.ablation,
-        **here.as_dict(),
+        **found.examples.as_dict(),
     }
     kind = "betting interval over groups and t interval over draws, in quadrature"
-    return Estimate(value, interval, len(groups), p.confidence, kind, "necessity", details)
-
-
-def _removal(claim: Claim, sets: Any) -> Ablate:
-    p: Necessity = claim.parameters
-    return Ablate(
-        claim.model, claim.tasks[p.task], tuple(map(tuple, sets)), "remove", p.ablation, "component", p.metric,
-        part(p, "evaluation"), part(p, "discovery"), freeze(p.ablation_options),
-    )  # fmt: skip
-
-
-def _compare(
-    p: Necessity, control: Outcome, removed: Outcome, base: Outcome, groups: list[str]
-) -> tuple[float, tuple[float, float], dict[str, Any]]:
-    """acc(control) − acc(S_P), or its ratio to the intact accuracy as a linear contrast."""
-    import numpy as np
-
-    from ..stats.crossed import crossed_interval
-    from ..stats.groups import group_means
-
-    tables, gone = control.correct.astype(float), removed.correct[0].astype(float)
-    absolute = crossed_interval(tables, gone, groups, p.confidence)
-    if p.definition == "absolute":
-        return absolute
-    whole = base.correct.astype(float)
-    accuracy = float(group_means(whole, groups)[0].mean())
-    if accuracy == 0:
-        raise Invalid("relative necessity divides by the intact accuracy, which is 0; use definition: absolute")
-
-    def contrast(b: float) -> tuple[float, float]:
-        return crossed_interval(tables, gone + b * whole, groups, p.confidence, -1 - abs(b), 1 + abs(b))[1]
-
-    def crossing(end: int) -> float:
-        """Where an end of the contrast's interval passes 0: it falls as b grows."""
-        low, high = -1 / accuracy - 1, 1 / accuracy + 1
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if contrast(middle)[end] > 0 else (low, middle)
-        return float(np.clip((low + high) / 2, -1 / accuracy, 1 / accuracy))
-
-    value = absolute[0] / accuracy
-    return value, (min(value, crossing(0)), max(value, crossing(1))), {**absolute[2], "absolute": absolute[0]}
+    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details)
 
 
 NECESSITY = Property(

@@ -1,0 +1,150 @@
+"""A task's shared set beside random sets of the same capacity: what necessity and sufficiency have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from ..errors import Invalid, suggestion
+from ..requests import Ablate, freeze
+from ..stats import CONTROLS
+from ..units import Universe
+from .base import Claim, TaskName
+from .measured import Examples, check_share, circuits, describe, empty_set, examples, intact, part
+
+if TYPE_CHECKING:
+    from ..results import Outcome
+
+Interval = tuple[float, float]
+
+
+class OtherCircuit(BaseModel):
+    """The task whose shared set is removed, when it is not the task that is measured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    task: TaskName
+
+
+def known_control(name: str) -> str:
+    """The name of a control rule. Raises `ValueError` for others."""
+    if name not in CONTROLS:
+        raise ValueError(f"unknown control {name!r}; {suggestion(name, CONTROLS)}")
+    return name
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The shared set `units` of task `source`, and the task it is measured on: its examples and the intact model on the evaluation ones."""
+
+    units: tuple[str, ...]
+    source: str
+    examples: Examples
+    intact: Outcome
+    universe: Universe
+
+    @property
+    def groups(self) -> list[str]:
+        """The group of each evaluation example."""
+        return self.examples.groups(self.examples.evaluation)
+
+
+def shared_set(claim: Claim) -> Generator[Any, Any, Subject]:
+    """S_P of the discovery examples of `task`, or of `circuit.task`. Raises `Invalid` for an empty one and below the accuracy gate."""
+    p = claim.parameters
+    source = p.circuit.task if p.circuit else p.task
+    universe = yield from describe(claim)
+    here = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, here)
+    there = here
+    if source != p.task:
+        there = yield from examples(claim, source)
+        yield from intact(claim, source, there)
+    discovery = (yield from circuits(claim, source)).take(there.discovery)
+    check_share(p.p, len(discovery))
+    shared = discovery.shared(p.p)
+    if not shared:
+        raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
+    return Subject(shared, source, here, base, universe)
+
+
+def drawn(shared: tuple[str, ...], universe: Universe, p: Any) -> list[tuple[str, ...]]:
+    """The control sets. Raises `Invalid` when they cannot be drawn, or are the shared set itself."""
+    from ..stats.controls import draw_controls
+
+    draws = draw_controls(shared, universe, p.control, p.draws, p.control_seed)
+    if set(draws) == {shared}:
+        raise Invalid(
+            f"control {p.control!r} can only draw the shared set itself ({len(shared)} components), so the comparison is with itself; "
+            "lower size, raise p, or use control: c3_any",
+            {"shared_set": list(shared), "control": p.control},
+        )
+    return draws
+
+
+def ablation(claim: Claim, sets: Sequence[Sequence[str]], mode: str) -> Ablate:
+    """The request for removing, or keeping, each of these sets on the evaluation examples."""
+    p = claim.parameters
+    return Ablate(
+        claim.model, claim.tasks[p.task], tuple(map(tuple, sets)), mode, p.ablation, "component", p.metric,
+        part(p, "evaluation"), part(p, "discovery"), freeze(p.ablation_options),
+    )  # fmt: skip
+
+
+def compare(p: Any, control: Outcome, chosen: Outcome, base: Outcome, groups: list[str]) -> tuple[float, Interval, dict[str, Any]]:
+    """acc(control) − acc(the one chosen set), or its ratio to the intact accuracy as a linear contrast, with interval and parts."""
+    from ..stats.crossed import crossed_interval
+
+    tables, one = control.correct.astype(float), chosen.correct[0].astype(float)
+    absolute = crossed_interval(tables, one, groups, p.confidence)
+    if p.definition == "absolute":
+        return absolute
+    whole = base.correct.astype(float)
+
+    def contrast(b: float) -> Interval:
+        return crossed_interval(tables, one + b * whole, groups, p.confidence, -1 - abs(b), 1 + abs(b))[1]
+
+    value, interval = relative(absolute[0], whole, groups, contrast)
+    return value, interval, {**absolute[2], "absolute": absolute[0]}
+
+
+def relative(difference: float, whole: Any, groups: list[str], contrast: Callable[[float], Interval]) -> tuple[float, Interval]:
+    """`difference` / intact accuracy, and the b whose contrast, difference − b·accuracy, has an interval that contains 0.
+
+    `whole` [n] is the correctness of the intact model; `contrast(b)` is the interval of the contrast, which falls as b grows.
+    Raises `Invalid` for an accuracy of 0.
+    """
+    import numpy as np
+
+    from ..stats.groups import group_means
+
+    accuracy = float(group_means(whole, groups)[0].mean())
+    if accuracy == 0:
+        raise Invalid("a relative value divides by the intact accuracy, which is 0; use definition: absolute")
+
+    def crossing(end: int) -> float:
+        """Where an end of the contrast's interval passes 0."""
+        low, high = -1 / accuracy - 1, 1 / accuracy + 1
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if contrast(middle)[end] > 0 else (low, middle)
+        return float(np.clip((low + high) / 2, -1 / accuracy, 1 / accuracy))
+
+    value = difference / accuracy
+    return value, (min(value, crossing(0)), max(value, crossing(1)))
+
+
+def control_details(p: Any, shared: tuple[str, ...], universe: Universe, draws: list[tuple[str, ...]], outcome: Outcome) -> dict[str, Any]:
+    """What a reader wants to know of the controls."""
+    from ..stats import controls
+
+    return {
+        "rule": p.control,
+        "draws": len(draws),
+        "accuracies": [round(float(a), 4) for a in outcome.correct.mean(1)],
+        "distinct_sets": controls.distinct(shared, universe, p.control),
+        "expected_overlap": controls.expected_overlap(shared, universe, p.control),
+        "sets": [list(d) for d in draws],
+    }

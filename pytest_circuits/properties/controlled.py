@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import Invalid, suggestion
-from ..requests import Ablate, freeze
+from ..requests import Ablate, Norms, freeze
 from ..stats import CONTROLS
 from ..units import Universe
 from .base import Claim, TaskName
@@ -70,18 +70,33 @@ def shared_set(claim: Claim) -> Generator[Any, Any, Subject]:
     return Subject(shared, source, here, base, universe)
 
 
-def drawn(shared: tuple[str, ...], universe: Universe, p: Any) -> list[tuple[str, ...]]:
+@dataclass(frozen=True)
+class Controls:
+    """Random sets drawn as stand-ins for the shared set; `rule` is a name or a function, as `stats.controls` takes it."""
+
+    rule: Any
+    sets: list[tuple[str, ...]]
+
+
+def drawn(claim: Claim, shared: tuple[str, ...], universe: Universe) -> Generator[Any, Any, Controls]:
     """The control sets. Raises `Invalid` when they cannot be drawn, or are the shared set itself."""
     from ..stats.controls import draw_controls
 
-    draws = draw_controls(shared, universe, p.control, p.draws, p.control_seed)
-    if set(draws) == {shared}:
+    p = claim.parameters
+    rule: Any = p.control
+    if CONTROLS.fact(p.control, "norms"):
+        from ..stats.nearby import control_rule
+
+        norms = yield Norms(claim.model, claim.tasks[p.task], part(p, "discovery"))
+        rule = control_rule(p.control, norms.values)
+    sets = draw_controls(shared, universe, rule, p.draws, p.control_seed)
+    if set(sets) == {shared}:
         raise Invalid(
             f"control {p.control!r} can only draw the shared set itself ({len(shared)} components), so the comparison is with itself; "
             "lower size, raise p, or use control: c3_any",
             {"shared_set": list(shared), "control": p.control},
         )
-    return draws
+    return Controls(rule, sets)
 
 
 def ablation(claim: Claim, sets: Sequence[Sequence[str]], mode: str) -> Ablate:
@@ -136,15 +151,15 @@ def relative(difference: float, whole: Any, groups: list[str], contrast: Callabl
     return value, (min(value, crossing(0)), max(value, crossing(1)))
 
 
-def control_details(p: Any, shared: tuple[str, ...], universe: Universe, draws: list[tuple[str, ...]], outcome: Outcome) -> dict[str, Any]:
+def control_details(name: str, shared: tuple[str, ...], universe: Universe, draws: Controls, outcome: Outcome) -> dict[str, Any]:
     """What a reader wants to know of the controls."""
     from ..stats import controls
 
     return {
-        "rule": p.control,
-        "draws": len(draws),
+        "rule": name,
+        "draws": len(draws.sets),
         "accuracies": [round(float(a), 4) for a in outcome.correct.mean(1)],
-        "distinct_sets": controls.distinct(shared, universe, p.control),
-        "expected_overlap": controls.expected_overlap(shared, universe, p.control),
-        "sets": [list(d) for d in draws],
+        "distinct_sets": controls.distinct(shared, universe, draws.rule),
+        "expected_overlap": controls.expected_overlap(shared, universe, draws.rule),
+        "sets": [list(d) for d in draws.sets],
     }

@@ -16,12 +16,12 @@ class Necessity(CircuitParameters):
     """necessity = acc(control removed) − acc(S_P removed), on evaluation examples.
 
     S_P is the shared set of the discovery examples; a control is a random set of the same size (`c3`: as many heads
-    and as many MLPs, outside S_P; `c3_parity`: the same, S_P allowed in the pool; `c3_any`: any type, outside S_P),
-    drawn `draws` times. Positive when the shared set matters more. `definition: absolute` is in accuracy points,
-    range [−1, 1]; `relative` divides by the intact accuracy, as the paper does. Invalid: empty S_P, a control that
-    cannot be drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples (betting, over groups)
-    and draws (t) both counted; approximate. A refuted necessity does not say that the components are unused: others
-    may back them up.
+    and as many MLPs, outside S_P; `c3_parity`: the same, S_P allowed in the pool; `c3_any`: any type, outside S_P;
+    `c3_typed_layer`: as c3, from the same layers where possible; `c3_matched`: and of the nearest activation norm),
+    drawn `draws` times. Positive when the shared set matters more. `definition: absolute` is in accuracy points, range
+    [−1, 1]; `relative` divides by the intact accuracy, as the paper does. Invalid: empty S_P, a control that cannot be
+    drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples (betting, over groups) and draws (t)
+    both counted; approximate. A refuted necessity does not say that the components are unused: others may back them up.
     """
 
     task: TaskName
@@ -30,7 +30,7 @@ class Necessity(CircuitParameters):
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
         default_factory=dict
     )
-    control: Annotated[str, AfterValidator(known_control), Field(description="c3, c3_parity or c3_any")] = "c3"
+    control: Annotated[str, AfterValidator(known_control), Field(description="c3, c3_parity, c3_any, c3_typed_layer or c3_matched")] = "c3"
     draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
     control_seed: Annotated[int, Field(ge=0)] = 0
     definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
@@ -50,8 +50,8 @@ def judge(claim: Claim) -> Steps:
 
     p: Necessity = claim.parameters
     found = yield from shared_set(claim)
-    draws = drawn(found.units, found.universe, p)
-    removed, control = yield [ablation(claim, [found.units], "remove"), ablation(claim, draws, "remove")]
+    draws = yield from drawn(claim, found.units, found.universe)
+    removed, control = yield [ablation(claim, [found.units], "remove"), ablation(claim, draws.sets, "remove")]
 
     value, interval, parts = compare(p, control, removed, found.intact, found.groups)
     accuracies = control.correct.mean(1)
@@ -62,7 +62,7 @@ def judge(claim: Claim) -> Steps:
         "accuracy": found.intact.accuracy,
         "accuracy_without_shared_set": accuracy,
         "accuracy_without_control": float(accuracies.mean()),
-        "control": control_details(p, found.units, found.universe, draws, control),
+        "control": control_details(p.control, found.units, found.universe, draws, control),
         "rank_p": controls.monte_carlo_p(-accuracy, -accuracies, "greater"),
         "interval_parts": parts,
         "ablation": p.ablation,

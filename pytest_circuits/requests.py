@@ -102,4 +102,18 @@ class Norms:
     part: Part = ALL
 
 
-Request = Describe | Encode | Attribute | Ablate | Sweep | Norms
+@dataclass(frozen=True)
+class Conserve:
+    """Whether relevance adds up to the metric at every layer. Result: `results.Conservation`.
+
+    `rules` is relp (its replacement model) or none (the model's own gradient).
+    """
+
+    model: ModelSource
+    task: TaskSource
+    rules: str = "relp"
+    metric: str = "logit_diff"
+    part: Part = ALL
+
+
+Request = Describe | Encode | Attribute | Ablate | Sweep | Norms | Conserve

@@ -210,3 +210,24 @@ class Norms:
 
     values: Floats
     units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """Relevance in the residual stream against the metric; float64.
+
+    `boundaries` [B]: `embeddings` (what layer 0 reads), then `L0`, `L1` … (the stream after each layer). `totals` [n_examples, B]:
+    Σ x·∂f/∂x over positions and features of the stream there. `metric` [n_examples]: f. `biases` [n_examples, B]: Σ b·∂f/∂b over the
+    biases above each boundary, None where the model has none. Where relevance is conserved, totals + biases = f at every boundary.
+    """
+
+    boundaries: tuple[str, ...]
+    totals: NDArray[np.float64]
+    metric: NDArray[np.float64]
+    biases: NDArray[np.float64] | None = None
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """What is missing from f, or too much; [n_examples, B]."""
+        found = self.totals if self.biases is None else self.totals + self.biases
+        return found - self.metric[:, None]

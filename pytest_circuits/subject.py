@@ -19,6 +19,7 @@ from .ablation.sweep import sweep
 from .anatomy import anatomy_of
 from .attribution import METHODS
 from .attribution.base import Call, attribute
+from .attribution.conservation import conservation
 from .engine.contributions import contribution_norms
 from .engine.encode import EncodedTask, encode
 from .engine.loading import behaviour_digest, dtype_of, load_model, load_tokenizer, weights_digest
@@ -26,7 +27,7 @@ from .engine.runner import Runner
 from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
-from .results import Attribution, Description, Norms, Outcome, SweepOutcome
+from .results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
 from .tasks.base import Task
 from .units import level_of
 
@@ -185,6 +186,22 @@ class Subject:
         """
         encoded = self.encode(task)
         return contribution_norms(self._runner, encoded, batch_size, _chosen(encoded, examples))
+
+    def conserve(
+        self,
+        task: Task,
+        rules: str = "relp",
+        metric: str = "logit_diff",
+        examples: Examples = None,
+        batch_size: int | None = None,
+    ) -> Conservation:
+        """Does relevance in the residual stream add up to the metric? Σ x·∂f/∂x at every layer boundary, and the biases' terms.
+
+        rules: relp (its replacement model, where they add up) or none (the model's own gradient, where they do not). Raises
+        `OptionError` for metrics that are not homogeneous in the logits.
+        """
+        encoded = self.encode(task)
+        return conservation(self._runner, encoded, metric, rules, batch_size, _chosen(encoded, examples))
 
 
 def _chosen(task: EncodedTask, examples: Examples) -> Examples:

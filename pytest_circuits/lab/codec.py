@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MeasurementError
-from ..results import Attribution, CircuitSet, Description, Encoded, Norms, Outcome, SweepOutcome
+from ..results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
 from ..units import Universe
 
 Arrays = dict[str, NDArray[Any]]
-TYPES: dict[str, type] = {t.__name__: t for t in (Attribution, CircuitSet, Description, Encoded, Norms, Outcome, SweepOutcome, Universe)}
+TYPES: dict[str, type] = {
+    t.__name__: t for t in (Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome, Universe)
+}
 
 
 def pack(value: Any) -> tuple[str, Arrays]:

@@ -8,7 +8,7 @@ import json
 from math import ceil
 
 from ..attribution import COMPARISONS, METHODS
-from ..requests import Ablate, Attribute, Norms, Request, Sweep
+from ..requests import Ablate, Attribute, Conserve, Norms, Request, Sweep
 from ..units import Universe
 
 ASSUMED_BATCH = 128  # examples a call, where no batch size is given
@@ -37,6 +37,8 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
         return batches * (intact + ceil(changed / stack)) + (0 if intact else compared) + (means + corrupt) * bool(changed), 0
     if isinstance(request, Norms):
         return batches, 0
+    if isinstance(request, Conserve):
+        return batches, batches
     if isinstance(request, Attribute):
         if request.method == "exact":
             return each + batches, 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import results
-from ..requests import Ablate, Attribute, Norms, Sweep
+from ..requests import Ablate, Attribute, Conserve, Norms, Sweep
 from ..results import Attribution, Bools, Description, Encoded, Outcome, SweepOutcome
 from ..tasks.base import Task
 from ..units import Universe
@@ -28,12 +28,18 @@ def encoded(task: Task) -> Encoded:
     return Encoded(len(task), groups, MARK)
 
 
-def result(request: Attribute | Ablate | Sweep | Norms, universe: Universe, n: int) -> Attribution | Outcome | results.Norms:
+Measured = Attribution | Outcome | results.Norms | results.Conservation
+
+
+def result(request: Attribute | Ablate | Sweep | Norms | Conserve, universe: Universe, n: int) -> Measured:
     """A result of the right shapes for `n` examples."""
     if isinstance(request, Attribute):
         return _attribution(request, universe, n)
     if isinstance(request, Norms):
         return results.Norms(np.ones(universe.components, np.float32), universe.component_names)
+    if isinstance(request, Conserve):
+        boundaries = ("embeddings", *(f"L{layer}" for layer in range(universe.layers)))
+        return results.Conservation(boundaries, np.ones((n, len(boundaries))), np.ones(n))
     intact = _outcome(np.ones(n, bool))
     if isinstance(request, Sweep):
         one = _outcome(_half(n, universe.components))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..ablation import KINDS
 from ..attribution import METHODS
 from ..registry import Registry
-from ..requests import Ablate, Attribute, Describe, Encode, Norms, Part, Request, Sweep
+from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
 from .version import MEASUREMENT_VERSION, libraries
 
 _ELSEWHERE = {"model", "task", "part", "reference"}  # fields that the key holds as fingerprints and digests
@@ -87,6 +87,9 @@ def in_words(request: Request) -> str:
     of += _which(request.part)
     if isinstance(request, Norms):
         return f"the size of every component's contribution on {of} {on}"
+    if isinstance(request, Conserve):
+        how = "of the plain gradient" if request.rules == "none" else f"under the {request.rules} rules"
+        return f"conservation of relevance {how} ({request.metric}) on {of} {on}"
     if isinstance(request, Attribute):
         mean = "mean " if request.reduce else ""
         return f"{mean}{request.method} attribution ({request.level}, {request.metric}) of {of} {on}"

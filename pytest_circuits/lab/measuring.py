@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..requests import Attribute, Describe, Encode, Norms, Request, Sweep
+from ..requests import Attribute, Conserve, Describe, Encode, Norms, Request, Sweep
 from ..results import Encoded
 from ..tasks.base import Task
 
@@ -29,6 +29,8 @@ def call(subject: Any, request: Request, task: Task | None, examples: Indices, r
         )  # fmt: skip
     if isinstance(request, Norms):
         return subject.norms(task, examples=examples, batch_size=batch_size)
+    if isinstance(request, Conserve):
+        return subject.conserve(task, rules=request.rules, metric=request.metric, examples=examples, batch_size=batch_size)
     common = {"metric": request.metric, "batch_size": batch_size, "examples": examples, **json.loads(request.options)}
     if isinstance(request, Attribute):
         return subject.attribute(task, method=request.method, level=request.level, reduce=request.reduce, **common)

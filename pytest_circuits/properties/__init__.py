@@ -14,5 +14,6 @@ PROPERTIES = Registry(
         "gradient_ablation_agreement": "pytest_circuits.properties.gradient_ablation_agreement:GRADIENT_ABLATION_AGREEMENT",
         "neuron_faithfulness": "pytest_circuits.properties.neuron_faithfulness:NEURON_FAITHFULNESS",
         "neuron_completeness": "pytest_circuits.properties.neuron_completeness:NEURON_COMPLETENESS",
+        "conservation": "pytest_circuits.properties.conservation:CONSERVATION",
     },
 )

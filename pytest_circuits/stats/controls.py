@@ -59,7 +59,7 @@ def draw_controls(shared: Sequence[str], universe: Universe, rule: str | Rule, d
     """
     if draws < 1:
         raise OptionError(f"at least 1 control must be drawn, got {draws}")
-    strata = _strata(shared, universe, rule)
+    strata = strata_of(shared, universe, rule)
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(draws):
@@ -70,13 +70,13 @@ def draw_controls(shared: Sequence[str], universe: Universe, rule: str | Rule, d
 
 def distinct(shared: Sequence[str], universe: Universe, rule: str | Rule) -> int:
     """How many different control sets the rule allows. With 1, a control is no control: every draw is the same set."""
-    return prod(comb(len(s.pool), s.take) for s in _strata(shared, universe, rule))
+    return prod(comb(len(s.pool), s.take) for s in strata_of(shared, universe, rule))
 
 
-def expected_overlap(shared: Sequence[str], universe: Universe, rule: str | Rule) -> float:
-    """The expected share of a control's members that belong to the shared set: 0 for rules that draw outside it."""
-    inside = set(universe.index(shared))
-    strata = _strata(shared, universe, rule)
+def expected_overlap(shared: Sequence[str], universe: Universe, rule: str | Rule, within: Sequence[str] | None = None) -> float:
+    """The expected share of a control's members that belong to the shared set, or to `within`: 0 for rules that draw outside it."""
+    inside = set(universe.index(shared if within is None else within))
+    strata = strata_of(shared, universe, rule)
     hits = sum(s.take * len(inside.intersection(s.pool)) / len(s.pool) for s in strata if s.take)
     return hits / sum(s.take for s in strata)
 
@@ -106,7 +106,8 @@ def _typed(shared: tuple[int, ...], universe: Universe, outside: bool) -> list[S
     return strata
 
 
-def _strata(shared: Sequence[str], universe: Universe, rule: str | Rule) -> list[Stratum]:
+def strata_of(shared: Sequence[str], universe: Universe, rule: str | Rule) -> list[Stratum]:
+    """What the rule draws from for this set. Raises `Invalid` as `draw_controls` does."""
     where = tuple(sorted(set(universe.index(shared))))
     if not where:
         raise Invalid("the shared set is empty, so there is nothing to draw a control for", {"shared": 0})
@@ -120,10 +121,10 @@ def _strata(shared: Sequence[str], universe: Universe, rule: str | Rule) -> list
 def _short(stratum: Stratum, rule: str | Rule) -> str:
     """The arithmetic of a pool that is too small, and the ways out."""
     lies = ("lies" if len(stratum.pool) == 1 else "lie") + (" outside the shared set" if stratum.outside else " in the pool")
-    ways = {
-        "c3": "control: c3_parity (members of the shared set allowed), control: c3_any (any type)",
-        "c3_any": "control: c3_parity (members of the shared set allowed)",
-    }.get(rule if isinstance(rule, str) else "", "another control")
+    name = rule if isinstance(rule, str) else getattr(rule, "__name__", "")
+    parity = "control: c3_parity (members of the shared set allowed)"
+    typed = f"{parity}, control: c3_any (any type)"
+    ways = {"c3": typed, "c3_typed_layer": typed, "c3_matched": typed, "c3_any": parity}.get(name, "another control")
     return (
         f"{stratum.take} {stratum.what} are needed but only {len(stratum.pool)} of {stratum.of} {lies}; "
         f"use {ways}, or a smaller circuit size"

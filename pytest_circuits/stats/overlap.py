@@ -86,6 +86,30 @@ def typed_null(a: ArrayLike, b: ArrayLike, labels: Sequence[str]) -> Null:
     )
 
 
+def chance_rows(a: Bools, b: Bools, labels: Sequence[str]) -> Array:
+    """The mean of `typed_null` for each row of a with the same row of b, [B, N] → [B]; NaN where both are empty.
+
+    It depends only on how many members of each label the sets have, so that rows alike in this are computed once.
+    """
+    codes, names = group_codes(labels)
+    if a.shape != b.shape or a.shape[-1] != len(codes):
+        raise OptionError(f"two masks over {len(codes)} labelled units are needed, got {a.shape} and {b.shape}")
+    kinds = np.eye(len(names), dtype=np.int64)[codes]
+    counts = np.concatenate([a.astype(np.int64) @ kinds, b.astype(np.int64) @ kinds], axis=1)
+    alike, which = np.unique(counts, axis=0, return_inverse=True)
+    means = np.full(len(alike), np.nan)
+    for i, row in enumerate(alike):
+        if row.any():
+            x, y = (_some(kinds, part) for part in np.split(row, 2))
+            means[i] = typed_null(x, y, labels).mean
+    return means[which.reshape(-1)]
+
+
+def _some(kinds: Ints, counts: Ints) -> Bools:
+    """A set with so many members of each label."""
+    return np.asarray(((np.cumsum(kinds, axis=0) <= counts) & (kinds > 0)).any(1), dtype=bool)
+
+
 def group_tallies(members: Bools, groups: Sequence[str]) -> tuple[Ints, Ints]:
     """`(tallies [G, N], sizes [G])`: in how many examples of each group a unit is a member, and how many examples it has."""
     codes, names = group_codes(groups)
@@ -119,10 +143,7 @@ def split_half(members: Bools, groups: Sequence[str], p: float, seed: int = 0, r
     count = len(sizes)
     if count < 2 or repeats < 1:
         raise Invalid(f"two halves need at least 2 groups and 1 repeat, got {count} and {repeats}", {"groups": count})
-    rng = np.random.default_rng(seed)
-    orders = np.stack([rng.permutation(count) for _ in range(repeats)])
-    first = np.zeros((repeats, count), np.int64)
-    np.put_along_axis(first, orders[:, : count // 2], 1, axis=1)
+    first = halves(count, repeats, seed)
     values = jaccard_rows(shared_rows(first, tallies, sizes, p), shared_rows(1 - first, tallies, sizes, p))
     if np.isnan(values).all():
         raise Invalid(
@@ -130,6 +151,48 @@ def split_half(members: Bools, groups: Sequence[str], p: float, seed: int = 0, r
             {"repeats": repeats, "needed_of": needed(p, max(1, len(members) // 2))},
         )
     return float(np.nanmean(values)), values
+
+
+def halves(groups: int, repeats: int, seed: int = 0) -> Ints:
+    """Random halves of the groups, int64 [repeats, groups]: 1 for those in the first half, which has half of them, rounded down."""
+    rng = np.random.default_rng(seed)
+    orders = np.stack([rng.permutation(groups) for _ in range(repeats)])
+    first = np.zeros((repeats, groups), np.int64)
+    np.put_along_axis(first, orders[:, : groups // 2], 1, axis=1)
+    return first
+
+
+def agreement_rows(a: Bools, b: Bools, labels: Sequence[str] | None = None) -> Array:
+    """Jaccard of each row of a with the same row of b, [B, N] → [B]; 0 where both are empty, since they share nothing that could be seen.
+
+    With `labels` the chance level of every row is subtracted.
+    """
+    found = np.nan_to_num(jaccard_rows(a, b), nan=0.0)
+    return found if labels is None else found - np.nan_to_num(chance_rows(a, b, labels), nan=0.0)
+
+
+def half_rows(counts: Ints, tallies: Ints, sizes: Ints, p: float, first: Ints, labels: Sequence[str] | None = None) -> Array:
+    """Mean over splits of the agreement of both halves' sets S_P, for resampled groups: counts [B, G], first [R, G] → [B]."""
+    each = [
+        agreement_rows(shared_rows(counts * one, tallies, sizes, p), shared_rows(counts * (1 - one), tallies, sizes, p), labels)
+        for one in first
+    ]
+    return np.asarray(np.mean(each, axis=0), dtype=np.float64)
+
+
+def alone_rows(counts: Ints, tallies: Ints, sizes: Ints, p: float, which: Sequence[int], labels: Sequence[str] | None = None) -> Array:
+    """Mean over groups of the agreement of a group's own set S_P with that of all others, for resampled groups: counts [B, G] → [B].
+
+    `which` are the groups that are compared with the rest; one that was drawn twice counts twice. NaN where none of them was drawn.
+    """
+    total = np.zeros(len(counts))
+    for g in which:
+        rest = counts.copy()
+        rest[:, g] = 0
+        own = np.broadcast_to(shared_rows(np.eye(len(sizes), dtype=np.int64)[[g]], tallies, sizes, p), (len(counts), tallies.shape[1]))
+        total += counts[:, g] * agreement_rows(own, shared_rows(rest, tallies, sizes, p), labels)
+    drawn = counts[:, list(which)].sum(1)
+    return np.where(drawn > 0, total / np.maximum(drawn, 1), np.nan)
 
 
 def _hypergeometric(n: int, a: int, b: int) -> tuple[Array, int]:

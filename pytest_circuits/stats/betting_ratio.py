@@ -1,0 +1,58 @@
+"""The ratio of two means of bounded, paired values, as a contrast that is tested by betting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from numpy.typing import ArrayLike
+
+from ..errors import Invalid
+from .betting import betting_interval, grouped_mean_interval, shuffled
+from .groups import group_means
+
+_GRID = 24
+
+
+def betting_ratio(
+    numerator: ArrayLike, denominator: ArrayLike, groups: Sequence[str], confidence: float = 0.95, what: str = "the denominator"
+) -> tuple[float, tuple[float, float]]:
+    """`(value, (low, high))` of mean(numerator) / mean(denominator), paired values [n] in [0, 1] whose groups are independent.
+
+    Means are over groups, every group counting the same. The interval holds all r for which a betting interval of the mean of
+    numerator − r·denominator, which lies in [−r, 1], contains 0; gaps between such r are filled. Every r is judged by an exact interval,
+    so coverage is at least the confidence. Unlike Fieller's it has a width also where no group differs from any other. Raises
+    `Invalid`, naming `what`, when the denominator is not clearly above 0.
+    """
+    below, (least, most), _ = grouped_mean_interval(denominator, groups, confidence)
+    if least <= 0:
+        raise Invalid(
+            f"{what} is {below:.3f} with interval [{least:.3f}, {most:.3f}], which is not clearly above 0: a ratio to it could be anything",
+            {"denominator": below, "denominator_interval": [least, most]},
+        )
+    x, y = group_means(numerator, groups)[0], group_means(denominator, groups)[0]
+    order = shuffled(len(x))
+    x, y = x[order], y[order]
+    value = float(x.mean() / y.mean())
+
+    def possible(r: float) -> bool:
+        low, high = betting_interval(x - r * y, confidence, -r, 1.0)
+        return low <= 0 <= high
+
+    ceiling = max(1.0, 2 * value)
+    while possible(ceiling):
+        ceiling *= 2
+    low = _outermost([value * i / _GRID for i in range(_GRID + 1)], possible)
+    high = _outermost([value + (ceiling - value) * (_GRID - i) / _GRID for i in range(_GRID + 1)], possible)
+    return value, (min(low, value), max(high, value))
+
+
+def _outermost(grid: Sequence[float], possible: Callable[[float], bool]) -> float:
+    """The first value, from the outside in, that is possible; refined between it and its neighbour outside."""
+    first = next((i for i, r in enumerate(grid) if possible(r)), len(grid) - 1)
+    if first == 0:
+        return grid[0]
+    outside, inside = grid[first - 1], grid[first]
+    for _ in range(30):
+        middle = (outside + inside) / 2
+        outside, inside = (outside, middle) if possible(middle) else (middle, inside)
+    return outside

@@ -18,6 +18,8 @@ TASKS = Registry(
         "copycolors": "pytest_circuits.tasks.copycolors:CopyColors",
         "sva": "pytest_circuits.tasks.sva:Sva",
         "capitals": "pytest_circuits.tasks.capitals:Capitals",
+        "reversal": "pytest_circuits.tasks.reversal:Reversal",
+        "sorting": "pytest_circuits.tasks.sorting:Sorting",
     },
 )
 

@@ -18,7 +18,7 @@ from pytest_circuits.sources import TaskSource
 from pytest_circuits.tasks import TASKS
 from pytest_circuits.tasks.load import builtin_parameters, load_source, load_task
 
-NAMES = ("addition", "boolean", "capitals", "copycolors", "ioi", "sva")
+NAMES = ("addition", "boolean", "capitals", "copycolors", "ioi", "reversal", "sorting", "sva")
 
 
 def truth(expression: str) -> bool:

@@ -12,11 +12,15 @@ KINDS = Registry(
         "mean": "pytest_circuits.ablation.mean:Mean",
         "counterfactual": "pytest_circuits.ablation.counterfactual:Counterfactual",
         "resample": "pytest_circuits.ablation.resample:Resample",
+        "scale": "pytest_circuits.ablation.scale:Scale",
+        "residual_slice": "pytest_circuits.ablation.residual_slice:ResidualSlice",
     },
     {
         "zero": {"options": ()},
         "mean": {"options": ("prompts", "positions")},
         "counterfactual": {"options": ()},
         "resample": {"options": ("seed",)},
+        "scale": {"options": ("factor",), "levels": ("component", "neuron")},
+        "residual_slice": {"options": (), "levels": ("component",)},
     },
 )

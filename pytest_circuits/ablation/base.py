@@ -12,8 +12,10 @@ from ..engine.batches import Batch
 from ..engine.encode import EncodedTask
 from ..engine.runner import Runner
 from ..engine.sites import Site
+from ..errors import OptionError, suggestion
 
-Replace = Callable[[Batch], list[Tensor]]
+Change = Callable[[Tensor], Tensor]
+Replace = Callable[[Batch], Sequence[Tensor | Change]]
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,21 @@ class Setting:
 
 
 class Kind:
-    """Base of ablation kinds: `prepare` measures what is needed once and returns, for each batch, one tensor a site
-    that broadcasts to [batch, T, units, width].
+    """Base of ablation kinds: `prepare` measures what is needed once and returns, for each batch, one value a site: a tensor that
+    broadcasts to [batch, T, units, width], or a function from the activations [sets, batch, T, units, width] of the changed run.
     """
 
     name: ClassVar[str]
+    levels: ClassVar[tuple[str, ...]] = ("component", "neuron", "edge")
+
+    def places(self, setting: Setting) -> list[Site]:
+        """Where the values are put, one place a site of `setting`; by default these sites themselves."""
+        return setting.sites
+
+    def check_level(self, level: str) -> None:
+        """Raise `OptionError` for a level that the kind does not work at."""
+        if level not in self.levels:
+            raise OptionError(f"{self.name} ablation does not work at level {level!r}; {suggestion(level, self.levels)}")
 
     def prepare(self, setting: Setting) -> Replace:
         """Values for the batches of `setting`."""

@@ -66,6 +66,7 @@ def ablate(
     attention stays live. Names of components and neurons may have a position: then only that position is replaced, and
     nothing on an example that does not have it. Raises `UnitError` for a name that the model does not have.
     """
+    kind.check_level(level)
     chosen = sets_of(runner, task, sets, mode, level, site, examples)
     touched = chosen.touched()
     intact, changed = ([i for i, hit in enumerate(touched) if hit is wanted] for wanted in (False, True))
@@ -74,6 +75,7 @@ def ablate(
     size = setting.size(examples)
     with measuring(runner.model):
         values = kind.prepare(setting) if changed else None
+        chosen.sites = kind.places(setting)
         for plain in batches(task, size, runner.device, runner.vocabulary, examples):
             logits = None
             if intact:

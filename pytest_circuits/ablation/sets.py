@@ -15,12 +15,13 @@ from ..engine.runner import Runner
 from ..engine.sites import Site, sites_of
 from ..errors import OptionError, UnitError, suggestion
 from ..units import split_position
+from .base import Change
 from .edges import edge_logits, rows_of_edges
 from .stacked import edited_logits, replaced_masks
 
 
 class Sets(Protocol):
-    """Several sets of units. `sites` are the places whose values the ablation kind must give."""
+    """Several sets of units. `sites` are the places that values are put in, in the order of the ablation kind's values."""
 
     sites: list[Site]
 
@@ -30,7 +31,7 @@ class Sets(Protocol):
     def rows(self, size: int, batch: Batch) -> int:
         """How many sets to stack on a batch when `size` prompts fit a forward."""
 
-    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor]) -> Tensor:
+    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor | Change]) -> Tensor:
         """Logits of the batch under each of the sets `which`; rows are sets × examples, sets outermost."""
 
 
@@ -53,7 +54,7 @@ class UnitSets:
         """As many as fit."""
         return max(1, size // len(batch))
 
-    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor]) -> Tensor:
+    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor | Change]) -> Tensor:
         """Logits [sets·examples, …]."""
         masks = self._replaced(batch, which).to(self.runner.device)
         return edited_logits(self.runner, batch, self.sites, masks, values)
@@ -87,9 +88,10 @@ class EdgeSets:
         """Fewer than fit a plain forward: the contributions of all replaced sources are held."""
         return max(1, size // rows_of_edges(self.runner.anatomy, self.masks) // len(batch))
 
-    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor]) -> Tensor:
+    def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor | Change]) -> Tensor:
         """Logits [sets·examples, …]."""
-        return edge_logits(self.runner, batch, self.sites, self.masks[list(which)], values)
+        tensors = [value for value in values if isinstance(value, Tensor)]  # all of them: kinds say at which levels they work
+        return edge_logits(self.runner, batch, self.sites, self.masks[list(which)], tensors)
 
 
 def sets_of(

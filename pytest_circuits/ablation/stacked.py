@@ -13,6 +13,7 @@ from ..engine.runner import Runner
 from ..engine.sites import Site
 from ..engine.taps import Taps
 from ..errors import OptionError, suggestion
+from .base import Change
 
 
 def edited_logits(
@@ -20,7 +21,7 @@ def edited_logits(
     batch: Batch,
     sites: Sequence[Site],
     masks: Tensor,
-    values: Sequence[Tensor],
+    values: Sequence[Tensor | Change],
     layer: int = 0,
     residual: Tensor | None = None,
 ) -> Tensor:
@@ -31,10 +32,11 @@ def edited_logits(
     """
     sets = len(masks)
 
-    def put(mask: Tensor, value: Tensor) -> Callable[[Tensor], Tensor]:
+    def put(mask: Tensor, value: Tensor | Change) -> Callable[[Tensor], Tensor]:
         def edit(x: Tensor) -> Tensor:
             stacked = x.view(sets, len(batch), *x.shape[1:])
-            return torch.where(mask[..., None], value.to(x.dtype), stacked).flatten(0, 1)
+            new = value.to(x.dtype) if isinstance(value, Tensor) else value(stacked)
+            return torch.where(mask[..., None], new, stacked).flatten(0, 1)
 
         return edit
 

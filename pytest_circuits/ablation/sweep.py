@@ -32,6 +32,7 @@ def sweep(
     The residual stream before the ablated layer is that of the intact run, so only the layers from there on are run,
     for all components of a layer side by side.
     """
+    kind.check_level("component")
     sites, universe = sites_of(runner.anatomy)
     setting = Setting(runner, task, sites, examples, reference, batch_size)
     n = task.n if examples is None else len(examples)
@@ -39,7 +40,7 @@ def sweep(
     step = runner.anatomy.heads + 1
     size = setting.size(examples)
     with measuring(runner.model):
-        values = kind.prepare(setting)
+        values, places = kind.prepare(setting), kind.places(setting)
         one_each = torch.eye(universe.components, dtype=torch.bool, device=runner.device)
         reuse = runner.can_skip
         for plain in batches(task, size, runner.device, runner.vocabulary, examples):
@@ -55,7 +56,7 @@ def sweep(
                     these = columns[begin : begin + stack]
                     stream = streams[layer - 1] if reuse and layer else None
                     out = edited_logits(
-                        runner, batch, [sites[i] for i in here], one_each[these], [replacements[i] for i in here], layer, stream
+                        runner, batch, [places[i] for i in here], one_each[these], [replacements[i] for i in here], layer, stream
                     )
                     ledger.write(these, batch.rows, out, batch.targets)
     whole, base = ledger.outcome(), intact.outcome()

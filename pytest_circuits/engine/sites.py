@@ -2,7 +2,7 @@
 
 A head is its slice of the output projection's input, an MLP its down projection's output (before any
 post-norm), a neuron a coordinate of the down projection's input (`mlp_activation`) or of its output
-(`mlp_output`).
+(`mlp_output`). `slices`, equal parts of the output projection's output, are no units: a published hook writes there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Site:
     """Units of one kind in one layer: `columns` are their places in the universe's order."""
 
     block: Block
-    kind: Literal["heads", "mlp", "neurons", "outputs"]
+    kind: Literal["heads", "slices", "mlp", "neurons", "outputs"]
     columns: slice
     units: int
     width: int
@@ -39,7 +39,7 @@ class Site:
     @property
     def module(self) -> nn.Module:
         """The projection whose input or output the site is."""
-        return self.block.output if self.kind == "heads" else self.block.mlp_output
+        return self.block.output if self.kind in ("heads", "slices") else self.block.mlp_output
 
     def view(self, x: Tensor) -> Tensor:
         """[batch, positions, features] → [batch, positions, units, width]."""

@@ -25,7 +25,7 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
     size = batch_size or ASSUMED_BATCH
     batches = ceil(n / size)
     stack = max(1, size * batches // max(1, n))
-    means = ceil(reference / size) if isinstance(request, (Ablate, Sweep)) and request.kind == "mean" else 0
+    means = ceil(reference / size) if isinstance(request, (Ablate, Sweep)) and request.kind in ("mean", "residual_slice") else 0
     compared = batches if getattr(request, "metric", "") in COMPARISONS else 0  # the intact model to compare with
     corrupt = batches if isinstance(request, (Ablate, Sweep)) and request.kind in ("counterfactual", "resample") else 0
     each = batches * (1 + universe.layers * ceil((universe.heads + 1) / stack))

@@ -1,0 +1,41 @@
+"""Overwriting slices of the residual stream: a published hook that is not head ablation, for replication only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..engine.sites import Site
+from ..errors import OptionError
+from .base import Kind, Replace, Setting
+from .mean import Mean
+
+
+@dataclass(frozen=True)
+class ResidualSlice(Kind):
+    """For replication only; this is not head ablation, use `mean` for that. Source: the code of The Gradient-Causal Gap.
+
+    For head h, dimensions h·d_head … (h+1)·d_head of the attention's output, *after* the output projection, are overwritten with the
+    mean of head h's slice *before* it (over the reference examples' clean prompts and positions). The projection mixes all heads into
+    every dimension, so this removes a part of what every head writes and puts in numbers that belong to another basis; what head h writes
+    elsewhere stays. Effects measured so correlate with those of the head only by accident. MLPs get an ordinary mean ablation. Only where
+    heads · d_head = d_model.
+    """
+
+    name: ClassVar[str] = "residual_slice"
+    levels: ClassVar[tuple[str, ...]] = ("component",)
+
+    def prepare(self, setting: Setting) -> Replace:
+        """Means of what heads and MLPs compute. Raises `OptionError` where the slices would not be the stream."""
+        anatomy = setting.runner.anatomy
+        if anatomy.heads * anatomy.head_dim != anatomy.width:
+            raise OptionError(
+                f"residual_slice overwrites d_model dimensions with heads · d_head of them, and this {anatomy.architecture} model has "
+                f"d_model {anatomy.width} but {anatomy.heads} · {anatomy.head_dim} = {anatomy.heads * anatomy.head_dim}; use mean, "
+                "which ablates the head itself"
+            )
+        return Mean().prepare(setting)
+
+    def places(self, setting: Setting) -> list[Site]:
+        """Behind the output projection for heads."""
+        return [replace(site, kind="slices") if site.kind == "heads" else site for site in setting.sites]

@@ -1,0 +1,45 @@
+"""Scaling: units are multiplied instead of replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+from torch import Tensor
+
+from ..errors import OptionError
+from .base import Change, Kind, Replace, Setting
+
+
+@dataclass(frozen=True)
+class Scale(Kind):
+    """Units are multiplied by `factor` at all positions: 0 is zero ablation, −1 turns them round, 2 doubles them (steering).
+
+    What is multiplied is the unit's activation in the changed run, after whatever was done to the layers below. A factor of 1 would
+    change nothing and is refused.
+    """
+
+    factor: float | None = None
+    name: ClassVar[str] = "scale"
+    levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
+
+    def __post_init__(self) -> None:
+        if self.factor is None:
+            raise OptionError("scale needs the option factor, by which units are multiplied; for instance factor: 0.5")
+        if isinstance(self.factor, bool) or not isinstance(self.factor, (int, float)) or not isfinite(self.factor):
+            raise OptionError(f"scale: factor must be a finite number, got {self.factor!r}")
+        if self.factor == 1:
+            raise OptionError(
+                "scale: a factor of 1 leaves every unit as it is, so nothing would be ablated; the intact model is the baseline"
+            )
+
+    def prepare(self, setting: Setting) -> Replace:
+        """A multiplication at each site."""
+        factor = float(self.factor or 0.0)
+
+        def multiplied(x: Tensor) -> Tensor:
+            return x * factor
+
+        changes: list[Tensor | Change] = [multiplied] * len(setting.sites)
+        return lambda _batch: changes

@@ -45,9 +45,9 @@ def conservation(
     act = Relp().rules(job) if rules == "relp" else None
     biased = _biased(runner.anatomy)
     boundaries = ("embeddings", *(f"L{block.index}" for block in runner.anatomy.blocks))
-    totals, biases = (torch.zeros(job.rows, len(boundaries), dtype=torch.float64) for _ in range(2))
-    values = torch.zeros(job.rows, dtype=torch.float64)
     with measuring(runner.model):
+        totals, biases = (torch.zeros(job.rows, len(boundaries), dtype=torch.float64) for _ in range(2))
+        values = torch.zeros(job.rows, dtype=torch.float64)
         for batch in job.batches(_SHARE if biased else 1):
             seen = _Seen(runner, biased)
             values[batch.rows] = seen.run(batch, metric, act)

@@ -28,14 +28,14 @@ def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None
     sites, universe = sites_of(runner.anatomy)
     chosen = range(task.n) if examples is None else examples
     size = runner.batch_size(batch_size, max(len(task.clean[int(i)]) for i in chosen))
-    totals, positions = torch.zeros(universe.components, dtype=torch.float64), 0
     with measuring(runner.model):
+        totals, positions = torch.zeros(universe.components, dtype=torch.float64), 0
         for batch in batches(task, size, runner.device, runner.vocabulary, examples):
             found = runner.activations(batch.clean, sites)
             for site, x in zip(sites, found, strict=True):
                 totals[site.columns] += _norms(site, x).double().sum((0, 1)).cpu()
             positions += batch.clean.numel()
-    values = (totals / positions).to(torch.float32).numpy()
+        values = (totals / positions).to(torch.float32).numpy()
     bad = [name for name, value in zip(universe.component_names, values.tolist(), strict=True) if value - value != 0]
     if bad:
         raise MeasurementError(

@@ -27,6 +27,10 @@ CALLS = {
     "neurons": lambda s, k: s.ablate(k, remove=["L0N3"]),
     "many": lambda s, k: s.ablate_many(k, [["L0H0"], ["L2MLP"]], kind="counterfactual"),
     "sweep": lambda s, k: s.sweep(k),
+    "scale": lambda s, k: s.ablate(k, remove=["L0H1", "L1MLP"], kind="scale", factor=-2),
+    "residual_slice": lambda s, k: s.sweep(k, kind="residual_slice"),
+    "norms": lambda s, k: s.norms(k),
+    "conserve": lambda s, k: s.conserve(k),
     "describe": lambda s, k: s.describe(),
 }
 every_call = pytest.mark.parametrize("call", CALLS)

@@ -12,8 +12,8 @@ def test_shared_core(circuits):
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,7 @@ from .errors import CircuitsError, OptionError, suggestion
 from .given import model_source, parts, task_source
 from .lab.cost import Cost
 from .properties import PROPERTIES
-from .properties.base import Parameters, Property
+from .properties.base import AnyParameters, Property
 from .results import Description
 from .sources import ModelSource, TaskSource
 from .tasks import TASKS
@@ -41,16 +41,21 @@ B = TypeVar("B", bound="BaseModel")
 
 @dataclass(frozen=True)
 class Measured:
-    """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n."""
+    """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n.
+
+    `about` is the name of the model, or of the series, whose models are `series`.
+    """
 
     property: str
     model: ModelSource
     tasks: Mapping[str, TaskSource]
-    parameters: Parameters
+    parameters: AnyParameters
     outcome: Estimate | CircuitsError
     cost: Cost
     description: Description | None
     charged: list[bool] = field(default_factory=list, repr=False, compare=False)
+    series: tuple[ModelSource, ...] = ()
+    about: str = ""
 
     @builtins.property
     def estimate(self) -> Estimate:
@@ -99,6 +104,34 @@ class Bench:
         _ = made.source  # a value that can be no model is refused here
         return made
 
+    def series(self, models: Any, *, at: Sequence[float] | None = None, name: str | None = None) -> BenchSeries:
+        """Several models in order, such as the checkpoints of a training run: a list of what `model` takes, or of what it returned, or a
+        pattern of directories such as "run/step-*".
+
+        `at` says where each stands, such as its step: by default a number of its name, else its place; models are put in the order of `at`.
+        Raises `OptionError` for an empty series or places that are not all different, `ModelError` as `model`.
+        """
+        from .spec.checkpoints import Found, directories, numbers
+
+        called = name or "series"
+        if isinstance(models, (str, Path)):
+            found = [Found(path, Path(path).name) for path in directories(self._session.config.rootpath, str(models))]
+            if not found:
+                raise OptionError(f"no directory matches {str(models)!r}, relative to {self._session.config.rootpath}")
+            models = [one.path for one in found]
+        made = [one if isinstance(one, BenchModel) else self.model(one) for one in models]
+        if not made:
+            raise OptionError("a series needs at least one model, got none")
+        places = [float(a) for a in at] if at is not None else numbers([one.name for one in made])
+        places = [float(i) for i in range(len(made))] if places is None else places
+        if len(places) != len(made):
+            raise OptionError(f"`at` has {len(places)} places for {len(made)} models")
+        if not all(map(isfinite, places)) or len(set(places)) < len(places):
+            raise OptionError(f"`at` must be different finite numbers, got {', '.join(f'{a:g}' for a in places)}")
+        order = sorted(range(len(made)), key=lambda i: places[i])
+        labels = _distinct([f"{called}@{made[i].name}" for i in order])
+        return BenchSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
+
     def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
         """A built-in task, a JSONL file (relative to pytest's root directory), a callable "pkg.mod:function", a `Task`, or prompt pairs.
 
@@ -127,10 +160,11 @@ class Bench:
         checked = _validated(model, parameters, f"task {name!r}")
         return TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
 
-    def measure(self, name: str, model: BenchModel, **parameters: Any) -> Measured:
-        """Measure a property of a model. `task=` or `tasks=` take what `task(…)` returned; all else are the property's parameters.
+    def measure(self, name: str, model: BenchModel | BenchSeries, **parameters: Any) -> Measured:
+        """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
+        property's parameters.
 
-        Raises `OptionError` for parameters that the property does not have or does not allow.
+        Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
         """
         from .lab.judge import measure
 
@@ -139,10 +173,13 @@ class Bench:
         prop: Property = PROPERTIES.get(name)
         tasks: dict[str, TaskSource] = {}
         given = {key: _named(value, tasks) for key, value in parameters.items()}
-        checked: Parameters = _validated(prop.parameters, given, prop.name)
-        source = model.source
-        outcome, cost, description = measure(self._session.lab(), name, checked, source, tasks)
-        return Measured(name, source, tasks, checked, outcome, cost, description)
+        checked: AnyParameters = _validated(prop.parameters, given, prop.name)
+        if isinstance(model, BenchSeries) and not prop.over_series:
+            raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
+        sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
+        series = sources if prop.over_series else ()
+        outcome, cost, description = measure(self._session.lab(), name, checked, sources[-1], tasks, series)
+        return Measured(name, sources[-1], tasks, checked, outcome, cost, description, series=series, about=model.name)
 
     def check(
         self,
@@ -164,14 +201,14 @@ class Bench:
 
         if not isinstance(measured, Measured):
             raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
-        bound = _bound(measured.property, at_least, at_most, within)
+        bound = _bound(measured, at_least, at_most, within)
         if expect not in VERDICTS:
             raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, VERDICTS)}")
         item = self._session.item
         assert item is not None
         facts = describe(
             item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
-            measured.model.name, measured.tasks, bound, expect,
+            measured.about, measured.tasks, bound, expect, series=measured.series,
         )  # fmt: skip
         record = self._session.record(judge(measured.outcome, bound, self._cost(measured), measured.description), facts)
         settle(record, self._session)
@@ -192,11 +229,12 @@ class BenchModel:
     name: str
     value: Any
     revision: str | None = None
+    at: float | None = None
 
     @property
     def source(self) -> ModelSource:
         """Which model this is now: a module whose weights were changed since is another one."""
-        named = ModelSource(self.name, revision=self.revision)
+        named = ModelSource(self.name, revision=self.revision, at=self.at)
         return model_source(self.bench._session, named, self.value, "what was given to circuits.model")
 
     def measure(self, name: str, **parameters: Any) -> Measured:
@@ -206,6 +244,29 @@ class BenchModel:
     def circuits(self, task: TaskSource, **parameters: Any) -> Circuits:
         """The per-example circuits of a task (`attribution`, `size`, `rounding` …), to ask properties of."""
         return Circuits(self, task, parameters)
+
+
+@dataclass(frozen=True)
+class BenchSeries:
+    """Models in the order of their `at`; iterating gives each."""
+
+    bench: Bench
+    name: str
+    models: tuple[BenchModel, ...]
+
+    def __iter__(self) -> Iterator[BenchModel]:
+        return iter(self.models)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def measure(self, name: str, **parameters: Any) -> Measured:
+        """Any registered property over a series."""
+        return self.bench.measure(name, self, **parameters)
+
+    def trajectory(self, of: Mapping[str, Any], shape: str, **parameters: Any) -> Measured:
+        """How a property moves over the series: `of={"reuse": {"task": task, "p": 0.8}}`, `shape="no_drop"`."""
+        return self.measure("trajectory", of=of, shape=shape, **parameters)
 
 
 @dataclass(frozen=True)
@@ -260,7 +321,19 @@ def _validated(model: type[B], given: Mapping[str, Any], what: str) -> B:
         raise OptionError("; ".join(lines)) from None
 
 
-def _bound(name: str, at_least: float | None, at_most: float | None, within: Sequence[float] | None) -> Bound:
+def _distinct(names: list[str]) -> list[str]:
+    """With a number after those that would repeat."""
+    found: list[str] = []
+    for name in names:
+        unique, count = name, 1
+        while unique in found:
+            count += 1
+            unique = f"{name}-{count}"
+        found.append(unique)
+    return found
+
+
+def _bound(measured: Measured, at_least: float | None, at_most: float | None, within: Sequence[float] | None) -> Bound:
     if sum(x is not None for x in (at_least, at_most, within)) != 1:
         raise OptionError("a check needs exactly one bound: at_least, at_most or within")
     if within is not None and (isinstance(within, str) or len(within) != 2):
@@ -272,8 +345,8 @@ def _bound(name: str, at_least: float | None, at_most: float | None, within: Seq
     if low is not None and high is not None and not low < high:
         raise OptionError(f"the lower end of within must be below the upper one, got [{low:g}, {high:g}]")
     bound = Bound(low, high)
-    prop: Property = PROPERTIES.get(name)
-    problem = bound.vacuous(prop.lowest, prop.highest)
+    prop: Property = PROPERTIES.get(measured.property)
+    problem = bound.vacuous(*prop.range(measured.parameters))
     if problem:
         raise OptionError(f"the bound says nothing: {problem}")
     return bound

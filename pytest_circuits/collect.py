@@ -34,11 +34,8 @@ class SpecFile(pytest.Module):
         """One collector for each claim. A wrong spec is a collection error: nothing of the session is run."""
         state = self.config.stash[STATE]
         try:
-            suite = load_suite(self.path)
-            given = {name: path for name, path in state.overrides.items() if name in suite.models}
-            if given:
-                state.used_overrides |= set(given)
-                suite = load_suite(self.path, models=given)
+            suite = load_suite(self.path, models=state.overrides, unknown="ignore")
+            state.used_overrides |= suite.replaced
         except CircuitsError as problem:
             self._refuse(getattr(problem, "errors", ()))
             raise self.CollectError(str(problem)) from None

@@ -24,9 +24,9 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     changed in between is another model. Raises `ModelError` for anything else.
     """
     if isinstance(value, ModelSource):
-        return replace(value, name=named.name)
+        return replace(value, name=named.name, at=named.at)
     if isinstance(value, (str, Path)):
-        from .spec.sections import model_path
+        from .spec.checkpoints import model_path
 
         return replace(named, path=model_path(state.config.rootpath, str(value)), fixture=None)
     module, tokenizer = parts(value)

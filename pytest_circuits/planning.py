@@ -43,7 +43,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
     try:
-        forecast = planner.add(PROPERTIES.get(case.property).judge(Claim(case.parameters, case.model, case.tasks)))
+        forecast = planner.add(PROPERTIES.get(case.property).judge(Claim(case.parameters, case.model, case.tasks, case.series)))
     except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
         yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +13,7 @@ from .spec.suite import ClaimCase
 from .verdict import CERTIFIED, INCONCLUSIVE, INVALID, Bound
 
 if TYPE_CHECKING:
-    from .properties.base import Parameters
+    from .properties.base import AnyParameters
     from .session import Record, Session
 
 
@@ -38,48 +38,62 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
 
     state = request.config.stash[STATE]
     try:
-        model, tasks = _handed_over(request, case, state)
+        series, tasks = _handed_over(request, case, state)
     except CircuitsError as problem:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
-        outcome, cost, description = measure(state.lab(), case.property, case.parameters, model, tasks)
+        model, over = series[-1], series if case.series else ()
+        outcome, cost, description = measure(state.lab(), case.property, case.parameters, model, tasks, over)
         judgement = judge(outcome, case.bound, cost, description)
     settle(state.record(judgement, describe_case(case, request.node.nodeid)), state)
 
 
-def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session) -> tuple[ModelSource, dict[str, TaskSource]]:
-    """The sources of a case, with what user fixtures return in place of their names."""
-    model, tasks = case.model, dict(case.tasks)
-    if model.fixture is not None or any(task.kind == "fixture" for task in tasks.values()):
+def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session) -> tuple[tuple[ModelSource, ...], dict[str, TaskSource]]:
+    """The sources of a case, all models of its series or the one, with what user fixtures return in place of their names."""
+    models, tasks = case.series or (case.model,), dict(case.tasks)
+    if any(model.fixture is not None for model in models) or any(task.kind == "fixture" for task in tasks.values()):
         from .given import model_source, task_source
 
-        if model.fixture is not None:
-            model = model_source(state, model, request.getfixturevalue(model.fixture), f"the fixture {model.fixture!r}")
+        models = tuple(
+            model if model.fixture is None
+            else model_source(state, model, request.getfixturevalue(model.fixture), f"the fixture {model.fixture!r}")
+            for model in models
+        )  # fmt: skip
         for name, task in tasks.items():
             if task.kind == "fixture":
                 tasks[name] = task_source(state, name, request.getfixturevalue(task.target), f"the fixture {task.target!r}")
-    return model, tasks
+    return models, tasks
 
 
 def describe_case(case: ClaimCase, nodeid: str) -> dict[str, Any]:
     """What a record says about a claim of a spec file."""
-    return describe(
-        nodeid, case.line, case.name, case.property, case.parameters, case.model.name, case.tasks, case.bound, case.expect, case.description
-    )
+    facts = describe(
+        nodeid, case.line, case.name, case.property, case.parameters, case.about, case.tasks, case.bound, case.expect, case.description,
+        case.series,
+    )  # fmt: skip
+    if not case.series and case.model.name != case.entry:
+        facts["checkpoint"] = {"of": case.entry, "at": case.model.at}
+    return facts
 
 
 def describe(
-    nodeid: str, line: int, claim: str, name: str, parameters: Parameters, model: str, tasks: Mapping[str, TaskSource],
-    bound: Bound, expect: str, description: str = "",
+    nodeid: str, line: int, claim: str, name: str, parameters: AnyParameters, model: str, tasks: Mapping[str, TaskSource],
+    bound: Bound, expect: str, description: str = "", series: Sequence[ModelSource] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """What a record says about a claim; `name` is the property's. Tasks have an entry of their own beside the parameters."""
+    """What a record says about a claim; `name` is the property's. Tasks have an entry of their own beside the parameters.
+
+    Of a claim over a series, `model` is the series, and `series` says which models it has.
+    """
     values = parameters.model_dump(mode="json")
     for key in ("task", "tasks"):
         values.pop(key, None)
-    return {
+    facts: dict[str, Any] = {
         "claim": claim, "description": description, "property": name, "model": model, "tasks": list(tasks), "parameters": values,
         "bound": bound.as_dict(), "expect": expect, "file": nodeid.split("::")[0], "line": line,
     }  # fmt: skip
+    if series:
+        facts["series"] = [{"model": one.name, "at": one.at} for one in series]
+    return facts
 
 
 def settle(record: Record, state: Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -12,7 +12,11 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`."""
+    """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`.
+
+    `at` is where it stands in its series (a training step, a seed); it says nothing about which model this is, so models that
+    differ in nothing else are equal.
+    """
 
     name: str
     path: str | None = None
@@ -21,6 +25,7 @@ class ModelSource:
     device: str | None = None
     loader: str | None = None
     fixture: str | None = None
+    at: float | None = field(default=None, compare=False)
 
     def describe(self) -> str:
         """For messages: the name with where it comes from."""

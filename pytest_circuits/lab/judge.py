@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CircuitsError, Invalid
 from ..properties import PROPERTIES
-from ..properties.base import Claim, Parameters, Property
+from ..properties.base import AnyParameters, Claim, Property
 from ..results import Description
 from ..sources import ModelSource, TaskSource
 from ..verdict import INVALID, Bound, Estimate, Verdict, decide
@@ -28,15 +28,20 @@ class Judgement:
 
 
 def measure(
-    lab: Lab, name: str, parameters: Parameters, model: ModelSource, tasks: Mapping[str, TaskSource]
-) -> tuple[Estimate | CircuitsError, Cost, Description | None]:
-    """A property's estimate, or the error that makes it invalid; with what it cost and what the model is."""
+    lab: Lab, name: str, parameters: AnyParameters, model: ModelSource, tasks: Mapping[str, TaskSource],
+    series: Sequence[ModelSource] = (),
+) -> tuple[Estimate | CircuitsError, Cost, Description | None]:  # fmt: skip
+    """A property's estimate, or the error that makes it invalid; with what it cost and what the model is.
+
+    `series` are the models of a property over a series, in order, `model` the last of them; without them it is a series of one.
+    """
     prop: Property = PROPERTIES.get(name)
     before, found = lab.spent, None
     outcome: Estimate | CircuitsError
+    over = (tuple(series) or (model,)) if prop.over_series else ()
     try:
         found = lab.describe(model)
-        outcome, _ = lab.run(prop.judge(Claim(parameters, model, tasks)))
+        outcome, _ = lab.run(prop.judge(Claim(parameters, model, tasks, over)))
     except CircuitsError as problem:
         outcome = problem
     return outcome, lab.spent - before, found

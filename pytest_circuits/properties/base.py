@@ -57,12 +57,17 @@ Split = Annotated[float, Field(gt=0, lt=1)] | Literal["in_sample"]
 Options = dict[str, str | int | float | bool]
 
 
-class Parameters(BaseModel):
+class AnyParameters(BaseModel):
     """Parameters that every property has. Values under `defaults:` of a spec apply to properties that have the parameter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     confidence: Annotated[float, Field(ge=0.5, lt=1, description="two-sided confidence of the interval")] = 0.95
+
+
+class Parameters(AnyParameters):
+    """Parameters that every property has which measures a model itself."""
+
     min_accuracy: Annotated[
         float,
         Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off"),
@@ -144,28 +149,40 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 @dataclass(frozen=True)
 class Claim:
-    """What a property judges: its validated parameters, the model, and where its tasks come from."""
+    """What a property judges: its validated parameters, the model, and where its tasks come from.
+
+    `series`, for properties over a series, are all its models in the order of their `at`; `model` is then the last of them.
+    """
 
     parameters: Any
     model: ModelSource
     tasks: Mapping[str, TaskSource] = field(default_factory=dict)
+    series: tuple[ModelSource, ...] = ()
 
 
 @dataclass(frozen=True)
 class Property:
     """A registered property: `judge(claim)` is a generator of requests that returns an `Estimate`.
 
-    `lowest` and `highest` are the range of possible values (None: unbounded), which makes vacuous bounds visible. `summary` is
-    one line for help texts. Combinations of parameters are refused by the validators of `parameters`.
+    `lowest` and `highest` are the range of possible values (None: unbounded), which makes vacuous bounds visible; where it depends
+    on the parameters, `limits(parameters)` says it. `summary` is one line for help texts. Combinations of parameters are refused by
+    the validators of `parameters`. A property `over_series` is about several models: one claim for each entry of `models`, and
+    all models of the entry in `Claim.series`.
     """
 
     name: str
-    parameters: type[Parameters]
+    parameters: type[AnyParameters]
     judge: Callable[[Claim], Steps]
     lowest: float | None = None
     highest: float | None = None
     summary: str = ""
     unit: str = ""
+    over_series: bool = False
+    limits: Callable[[Any], tuple[float | None, float | None]] | None = None
+
+    def range(self, parameters: Any) -> tuple[float | None, float | None]:
+        """The lowest and the highest value that these parameters allow; None: unbounded."""
+        return (self.lowest, self.highest) if self.limits is None else self.limits(parameters)
 
 
 def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -178,6 +195,9 @@ def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ..
             for path, one in [((name, i), v) for i, v in enumerate(value)] if several else [((name,), value)]:
                 if isinstance(one, str):
                     yield path, one
+        elif isinstance(value, BaseModel) and isinstance(getattr(value, "parameters", None), AnyParameters):  # a property inside this one
+            inner: Any = value
+            yield from (((name, inner.name, *path), task) for path, task in task_references(inner.parameters))
         elif isinstance(value, BaseModel):
             yield from (((name, *path), task) for path, task in task_references(value))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..properties.base import Property, task_names
 from ..sources import ModelSource, TaskSource
 from ..verdict import Bound
 from .document import BOUNDS, CLAIM_KEYS, ClaimEntry, name_problem
-from .parameters import combinations
+from .parameters import combinations, inner_names
 from .problems import Problems
 from .sections import validated
 from .suite import ClaimCase, MarkSpec
@@ -26,17 +26,30 @@ class Context:
     """What the claims of one file refer to. The names include entries that are themselves wrong, to report those once."""
 
     problems: Problems
-    models: Mapping[str, ModelSource]
+    models: Mapping[str, tuple[ModelSource, ...]]  # by entry: one, or its checkpoints
     model_names: tuple[str, ...]
     tasks: Mapping[str, TaskSource]
     task_names: tuple[str, ...]
     defaults: Mapping[str, Any]
 
 
-def property_of(claim: Any) -> str | None:
-    """The name of the first registered property in a claim as written, or None."""
+@dataclass(frozen=True)
+class Target:
+    """What one test is about: a model, or, for a property over a series, all models of an entry. `name` is for the node id."""
+
+    name: str
+    entry: str
+    model: ModelSource
+    series: tuple[ModelSource, ...] = ()
+
+
+def properties_of(claim: Any) -> Iterator[str]:
+    """The name of the first registered property in a claim as written, and of the properties inside its parameters."""
     keys = claim if isinstance(claim, dict) else ()
-    return next((key for key in keys if key not in CLAIM_KEYS and key in PROPERTIES), None)
+    name = next((key for key in keys if key not in CLAIM_KEYS and key in PROPERTIES), None)
+    if name is not None:
+        yield name
+        yield from inner_names(PROPERTIES.get(name), claim[name])
 
 
 def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
@@ -52,7 +65,7 @@ def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
     entry, bad = _entry(problems, where, claim)
     bound = _bound(problems, where, claim, entry, bad, prop)
     marks = _marks(problems, where, entry)
-    models = _models(context, where, entry)
+    targets = _targets(context, where, entry, prop)
     if prop is None:
         return []
     given = claim[prop.name]
@@ -62,13 +75,15 @@ def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
     found = combinations(problems, prop, (*where, prop.name), given, context.defaults, context.task_names)
     if bad or bound is None or any(task not in context.tasks for one in found for task in task_names(one.parameters)):
         return []
+    for one in found:
+        _check_bound(problems, where, claim, prop, bound, one.parameters)
     line, column = problems.document.key(where)
     return [
         ClaimCase(
-            name, prop.name, one.parameters, model, {task: context.tasks[task] for task in task_names(one.parameters)},
-            bound, entry.expect, marks, line, column, (model.name, *one.ids), entry.description,
+            name, prop.name, one.parameters, target.model, {task: context.tasks[task] for task in task_names(one.parameters)},
+            bound, entry.expect, marks, line, column, (target.name, *one.ids), entry.description, target.series, target.entry,
         )
-        for model in models for one in found
+        for target in targets for one in found
     ]
 
 
@@ -130,6 +145,14 @@ def _bound(problems: Problems, where: Where, claim: Mapping[str, Any], entry: Cl
     return None if empty else bound
 
 
+def _check_bound(problems: Problems, where: Where, claim: Mapping[str, Any], prop: Property, bound: Bound, parameters: Any) -> None:
+    """Refuse a bound that says nothing under these very parameters."""
+    empty = bound.vacuous(*prop.range(parameters))
+    if empty:
+        key = next(key for key in BOUNDS if key in claim)
+        problems.at_value((*where, key), f"a vacuous bound on {prop.name}: {empty}")
+
+
 def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpec, ...]:
     found: list[MarkSpec] = []
     for i, mark in enumerate(entry.marks):
@@ -156,7 +179,7 @@ def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpe
     return tuple(found)
 
 
-def _models(context: Context, where: Where, entry: ClaimEntry) -> tuple[ModelSource, ...]:
+def _targets(context: Context, where: Where, entry: ClaimEntry, prop: Property | None) -> list[Target]:
     if entry.model is not None and entry.models is not None:
         context.problems.at_key((*where, "models"), "a claim has one of model and models, not both", about=where)
     if entry.models is not None:
@@ -164,12 +187,45 @@ def _models(context: Context, where: Where, entry: ClaimEntry) -> tuple[ModelSou
     elif entry.model is not None:
         wanted = [((*where, "model"), entry.model)]
     else:
-        return tuple(context.models.values())
+        return [target for name in context.models for target in _of_entry(context, name, prop)]
+    found: list[Target] = []
     seen: set[str] = set()
     for place, name in wanted:
-        if name not in context.model_names:
-            context.problems.at_value(place, f"unknown model {name!r}; {suggestion(name, context.model_names)}")
-        if name in seen:
-            context.problems.at_value(place, f"{name!r} is given twice")
+        these = _named(context, place, name, prop)
+        known = seen | {target.name for target in found}
+        twice = next((one for one in (name, *(target.name for target in these)) if one in known), None)
+        if twice is not None:
+            context.problems.at_value(place, f"{twice!r} is given twice")
         seen.add(name)
-    return tuple(context.models[name] for _, name in wanted if name in context.models)
+        found += these
+    return found
+
+
+def _named(context: Context, place: Where, name: str, prop: Property | None) -> list[Target]:
+    """The models that a claim names: an entry, or a checkpoint of one."""
+    if name in context.models:
+        return _of_entry(context, name, prop)
+    if name in context.model_names:  # wrong itself, which is reported there
+        return []
+    for entry, sources in context.models.items():
+        for source in sources:
+            if source.name == name:
+                if prop is not None and prop.over_series:
+                    context.problems.at_value(place, f"{prop.name} is about a series, and {name!r} is one checkpoint of it; name {entry!r}")
+                    return []
+                return [Target(name, entry, source)]
+    near = next((one for one in context.model_names if name.startswith(f"{one}@")), None)
+    if near is None:
+        context.problems.at_value(place, f"unknown model {name!r}; {suggestion(name, context.model_names)}")
+    elif near in context.models:
+        labels = [one.name for one in context.models[near] if one.name != near]
+        told = suggestion(name, labels) if labels else "it is a single model"
+        context.problems.at_value(place, f"{near!r} has no checkpoint {name!r}; {told}")
+    return []
+
+
+def _of_entry(context: Context, name: str, prop: Property | None) -> list[Target]:
+    sources = context.models[name]
+    if prop is not None and prop.over_series:
+        return [Target(name, name, sources[-1], sources)]
+    return [Target(source.name, name, source) for source in sources]

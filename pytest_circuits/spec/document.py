@@ -18,6 +18,7 @@ VERSION = 1
 TOP_LEVEL = ("version", "models", "tasks", "defaults", "claims")
 BOUNDS = ("at_least", "at_most", "within")
 MODEL_KINDS = ("path", "loader", "fixture")
+NOT_OF_SERIES = ("loader", "fixture", "revision")  # keys of a model that do not go with checkpoints
 TASK_KINDS = ("builtin", "file", "loader", "fixture")
 REFERENCE = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
 NAME = r"^[^\s\[\]/\\:]+$"
@@ -51,10 +52,30 @@ class Grammar(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class CheckpointEntry(Grammar):
+    """A checkpoint of a series: a directory, or a revision of a hub id."""
+
+    path: Annotated[Text | Absent, Field(description="A directory, relative to the model's path or to this file, or a hub id.")] = None
+    revision: Annotated[Text | Absent, Field(description="Branch, tag or commit of the hub id.")] = None
+    at: Annotated[Number | Absent, Field(description="Where it stands in the series, such as a training step or a seed.")] = None
+
+
+class Revisions(Grammar):
+    """Revisions of the model's hub id, in order."""
+
+    revisions: Annotated[list[Text], Field(min_length=1, description="Branches, tags or commits.")]
+
+
+Checkpoints = Text | Annotated[list[Text | CheckpointEntry], Field(min_length=1)] | Revisions
+
+
 class ModelEntry(Grammar):
-    """A model: a directory or hub id, or a callable or a pytest fixture that returns the model and its tokenizer."""
+    """A model: a directory or hub id, a callable or a pytest fixture that returns the model and its tokenizer, or a series of models."""
 
     path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
+    checkpoints: Annotated[Checkpoints | Absent, Field(
+        description="Makes the entry a series of models: directories (a list, or a pattern such as ../run/step-*), relative to `path` or "
+        "to this file; or revisions of the hub id in `path`.")] = None
     loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
     fixture: Annotated[FixtureName | Absent, Field(
         description="A pytest fixture that returns a directory, a hub id, a model, or a model and its tokenizer.")] = None
@@ -94,9 +115,10 @@ class ClaimEntry(Grammar):
         description="The verdict with which the test passes: refuted makes a negative control.")] = "certified"
     marks: Annotated[list[Text | dict[str, dict[str, Any] | list[Any]]], Field(
         description="pytest marks: a name, or {name: {keyword: argument}}, or {name: [arguments]}.")] = []
-    model: Annotated[Text | Absent, Field(description="The only model that the claim is about; all by default.")] = None
+    model: Annotated[Text | Absent, Field(
+        description="The only model that the claim is about, or one checkpoint, NAME@LABEL; all by default.")] = None
     models: Annotated[list[Text], Field(min_length=1)] | Absent = Field(
-        default=None, description="The models that the claim is about; all by default.")
+        default=None, description="The models, or checkpoints NAME@LABEL, that the claim is about; all by default.")
     description: Annotated[str, Field(description="What the claim means, for reports.")] = ""
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from ..errors import OptionError, SpecError, suggestion
 from ..sources import ModelSource
-from .claims import Context, claim_cases, property_of
+from .claims import Context, claim_cases, properties_of
 from .document import TOP_LEVEL, VERSION
 from .parameters import check_defaults
 from .problems import Problems, SpecErrors
-from .sections import model_path, read_model, read_task, section
+from .replace import replace_models
+from .sections import read_model, read_task, section
 from .suite import ClaimCase, Suite
 from .words import show
 from .yaml_reader import Document, read_yaml
@@ -23,12 +24,12 @@ from .yaml_reader import Document, read_yaml
 __all__ = ["ClaimCase", "SpecErrors", "Suite", "load_suite"]
 
 
-def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None = None) -> Suite:
+def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None = None, unknown: str = "refuse") -> Suite:
     """Read and validate a spec file; nothing is measured and no model is opened.
 
-    `models` replaces the paths of models by name (`--circuits-model NAME=PATH`; relative to the working
-    directory); such a model loses its revision, loader and fixture. Raises `SpecErrors` with all mistakes of the file,
-    `OptionError` for a replaced model that the file does not have.
+    `models` replaces models by name (`--circuits-model NAME=PATH`, see `replace.replace_models`; `Suite.replaced` says which).
+    Raises `SpecErrors` with all mistakes of the file, `OptionError` for a replaced model that the file does not have (not with
+    `unknown="ignore"`: it may be in another file) and for a pattern that matches nothing.
     """
     path = Path(path)
     shown = _shown(path)
@@ -39,12 +40,16 @@ def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None
     except SpecError as problem:
         raise SpecErrors([problem]) from None
     problems = Problems(document)
-    suite = _suite(document, problems, path)
+    suite = _suite(document, problems, path, models or {})
     problems.raise_if_any()
-    return _replace_models(suite, models or {}, shown)
+    missing = [name for name in models or {} if name not in suite.replaced]
+    if missing and unknown == "refuse":
+        names = dict.fromkeys([*suite.series, *suite.models])
+        raise OptionError(f"{shown} has no model {missing[0]!r} to be replaced by --circuits-model; {suggestion(missing[0], names)}")
+    return suite
 
 
-def _suite(document: Document, problems: Problems, path: Path) -> Suite:
+def _suite(document: Document, problems: Problems, path: Path, replacements: Mapping[str, str]) -> Suite:
     data = document.data
     _version(problems, data)
     for key in data:
@@ -61,16 +66,20 @@ def _suite(document: Document, problems: Problems, path: Path) -> Suite:
     present = {key: value for key, value in data.items() if value is not None}
     document = replace(document, data=present)
     problems.document = document
-    models = section(problems, "models", partial(read_model, problems, path.parent))
+    models = section(problems, "models", partial(read_model, problems, path.parent, replacements))
+    _check_names(problems, models)
+    models, replaced = replace_models(models, replacements)
     tasks = section(problems, "tasks", partial(read_task, problems, path.parent))
     claims = present.get("claims", {})
     if not isinstance(claims, dict):
         problems.at_value(("claims",), f"must be a mapping from names to claims, got {show(claims)}")
         claims = {}
-    used = {name for name in map(property_of, claims.values()) if name is not None}
+    used = {name for claim in claims.values() for name in properties_of(claim)}
     context = Context(problems, models, _names(present, "models"), tasks, _names(present, "tasks"), check_defaults(problems, used))
     cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
-    return Suite(path, models, tasks, tuple(cases))
+    every = {source.name: source for sources in models.values() for source in sources}
+    series = {name: sources for name, sources in models.items() if name not in every}
+    return Suite(path, every, tasks, tuple(cases), series, replaced)
 
 
 def _version(problems: Problems, data: Mapping[str, Any]) -> None:
@@ -86,19 +95,13 @@ def _names(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(data[key]) if isinstance(data.get(key), dict) else ()
 
 
-def _replace_models(suite: Suite, paths: Mapping[str, str], shown: str) -> Suite:
-    if not paths:
-        return suite
-    for name in paths:
-        if name not in suite.models:
-            raise OptionError(f"{shown} has no model {name!r} to be replaced by --circuits-model; {suggestion(name, suite.models)}")
-    models = {name: _elsewhere(model, paths.get(name)) for name, model in suite.models.items()}
-    claims = tuple(replace(case, model=models[case.model.name]) for case in suite.claims)
-    return replace(suite, models=models, claims=claims)
-
-
-def _elsewhere(model: ModelSource, path: str | None) -> ModelSource:
-    return model if path is None else replace(model, path=model_path(Path.cwd(), path), revision=None, loader=None, fixture=None)
+def _check_names(problems: Problems, models: Mapping[str, tuple[ModelSource, ...]]) -> None:
+    """Refuse an entry that is called like a checkpoint of another."""
+    for name, sources in models.items():
+        for source in sources:
+            if source.name != name and source.name in models:
+                told = f"{source.name!r} is also what a checkpoint of {name!r} is called"
+                problems.at_key(("models", source.name), told, about=("models",))
 
 
 def _shown(path: Path) -> str:

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from ..errors import suggestion
 from ..properties import PROPERTIES
-from ..properties.base import Parameters, Property, task_references
+from ..properties.base import AnyParameters, Property, task_references
+from ..properties.nested import OUTER, inner_problem, is_nested
 from .problems import Problems
 from .words import faults, show
 from .yaml_reader import Where
@@ -28,8 +29,17 @@ _UNSAFE = re.compile(r"[\s\[\]/\\:]+")
 class Combination:
     """One combination of parameters, and the parts of a node id that tell it from the claim's others."""
 
-    parameters: Parameters
+    parameters: AnyParameters
     ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One of the values of a parameter, where it stands below the parameter, and the parts of a node id that tell it (None: made of it)."""
+
+    where: Where
+    value: Any
+    ids: tuple[str, ...] | None = None
 
 
 def takes_list(annotation: Any) -> bool:
@@ -96,17 +106,73 @@ def combinations(problems: Problems, prop: Property, where: Where, given: Mappin
     values = {name: defaults[name] for name in places} | dict(given)
     places |= {name: (*where, name) for name in given}
     listed = [name for name in ("task", *given, *values) if name in values and _is_listed(prop, name, values[name])]
-    axes = _axes(problems, list(dict.fromkeys(listed)), values, places)
+    nested = {
+        name: _nested(problems, places[name], values[name], defaults, known_tasks)
+        for name, info in fields.items() if name in values and is_nested(info)
+    }
+    axes = _axes(problems, list(dict.fromkeys(one for one in listed if one not in nested)), values, places)
     if axes is None:
+        return []
+    broken = {name for name, picks in nested.items() if not picks}
+    axes = {name: picks for name, picks in nested.items() if picks} | axes
+    if nested and not _few_enough(problems, (*where, next(iter(nested))), prod(map(len, axes.values()))):
         return []
     found: list[Combination] = []
     for picks in itertools.product(*axes.values()):
-        chosen = values | {name: pick[1] for name, pick in zip(axes, picks, strict=True)}
-        origins = places | {name: (*places[name], pick[0]) for name, pick in zip(axes, picks, strict=True)}
-        parameters = _validate(problems, prop, where, chosen, origins, known_tasks)
+        picked = dict(zip(axes, picks, strict=True))
+        chosen = values | {name: pick.value for name, pick in picked.items()}
+        origins = places | {name: (*places[name], *pick.where) for name, pick in picked.items()}
+        parameters = _validate(problems, prop, where, chosen, origins, known_tasks, broken)
         if parameters is not None:
-            found.append(Combination(parameters, tuple(_ids(parameters, chosen, list(axes)))))
+            found.append(Combination(parameters, tuple(_ids(parameters, picked))))
     return _distinct(found)
+
+
+def inner_names(prop: Property, given: Any) -> Iterator[str]:
+    """The names of the registered properties inside the parameters of a property, as written."""
+    for name, info in prop.parameters.model_fields.items():
+        value = given.get(name) if isinstance(given, Mapping) and is_nested(info) else None
+        for one in value if isinstance(value, list) else [value]:
+            yield from (key for key in one if key in PROPERTIES) if isinstance(one, Mapping) else ()
+
+
+def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str, Any], known_tasks: Sequence[str]) -> list[Pick]:
+    """The combinations of a property inside another one, as values that the outer one can be given; none if something is wrong.
+
+    Its parameters may be lists, and have defaults, like those of any property.
+    """
+    several = value if isinstance(value, list) else [value]
+    found: list[Pick] = []
+    for i, one in enumerate(several):
+        below: Where = (i,) if isinstance(value, list) else ()
+        place = (*where, *below)
+        if not isinstance(one, Mapping) or len(one) != 1:
+            problems.at_value(place, f"must be one property with its parameters, such as {{reuse: {{task: addition}}}}, got {show(one)}")
+            return []
+        ((name, given),) = one.items()
+        problem = inner_problem(name, given)
+        if problem and isinstance(given, Mapping):
+            problems.at_key((*place, name), problem, about=place)
+        elif problem:
+            problems.at_value((*place, name), f"{problem}, got {show(given)}")
+        for key in () if problem else OUTER:
+            if key in given:
+                told = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it beside {where[-1]!r}"
+                problems.at_key((*place, name, key), told, about=(*place, name))
+                problem = told
+        if problem:
+            return []
+        inner = PROPERTIES.get(name)
+        made = combinations(problems, inner, (*place, name), given, {k: v for k, v in defaults.items() if k not in OUTER}, known_tasks)
+        if not made:
+            return []
+        ids = (name,) if len(several) > 1 else ()
+        found += [
+            Pick(below, {name: each.parameters.model_dump(mode="json", exclude_unset=True)}, (*ids, *each.ids)) for each in made
+        ]
+    if not several:
+        problems.at_value(where, "an empty list makes no test; give a property with its parameters")
+    return found
 
 
 def _is_listed(prop: Property, name: str, value: Any) -> bool:
@@ -115,10 +181,8 @@ def _is_listed(prop: Property, name: str, value: Any) -> bool:
 
 
 def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any],
-          places: Mapping[str, Where]) -> dict[str, list[tuple[int, Any]]] | None:
-    total = prod(len(values[name]) for name in listed)
-    if total > MOST_TESTS:
-        problems.at_value(places[listed[0]], f"the lists of this claim make {total} tests; at most {MOST_TESTS} are allowed")
+          places: Mapping[str, Where]) -> dict[str, list[Pick]] | None:
+    if listed and not _few_enough(problems, places[listed[0]], prod(len(values[name]) for name in listed)):
         return None
     good = True
     for name in listed:
@@ -129,15 +193,24 @@ def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any],
             if value in values[name][:i]:
                 problems.at_value((*places[name], i), f"{show(value)} is given twice")
                 good = False
-    return {name: list(enumerate(values[name])) for name in listed} if good else None
+    return {name: [Pick((i,), value) for i, value in enumerate(values[name])] for name in listed} if good else None
+
+
+def _few_enough(problems: Problems, where: Where, total: int) -> bool:
+    if total > MOST_TESTS:
+        problems.at_value(where, f"the lists of this claim make {total} tests; at most {MOST_TESTS} are allowed")
+    return total <= MOST_TESTS
 
 
 def _validate(problems: Problems, prop: Property, where: Where, chosen: dict[str, Any], origins: Mapping[str, Where],
-              known_tasks: Sequence[str]) -> Parameters | None:
+              known_tasks: Sequence[str], broken: Collection[str] = ()) -> AnyParameters | None:
+    """The parameters, or None with the mistakes reported; those of `broken` ones are already."""
     try:
         parameters = prop.parameters.model_validate_json(json.dumps(chosen))
     except ValidationError as error:
         for fault in faults(error, prop.parameters, chosen, "parameter"):
+            if fault.where and fault.where[0] in broken:
+                continue
             place = _place(fault.where, origins, where)
             if fault.on_key:
                 about = None if fault.about is None else _place(fault.about, origins, where)
@@ -157,14 +230,18 @@ def _place(path: Where, origins: Mapping[str, Where], where: Where) -> Where:
     return where + path if not path or path[0] not in origins else origins[str(path[0])] + path[1:]
 
 
-def _ids(parameters: Parameters, chosen: Mapping[str, Any], listed: list[str]) -> Iterator[str]:
+def _ids(parameters: AnyParameters, picked: Mapping[str, Pick]) -> Iterator[str]:
     for name in ("task", "tasks"):
         value = getattr(parameters, name, None)
         if isinstance(value, str):
             yield value
         elif isinstance(value, (list, tuple)) and value:
             yield "-".join(map(_slug, value))
-    yield from (f"{_slug(name)}={_slug(chosen[name])}" for name in listed if name != "task")
+    for name, pick in picked.items():
+        if pick.ids is not None:
+            yield from pick.ids
+        elif name != "task":
+            yield f"{_slug(name)}={_slug(pick.value)}"
 
 
 def _slug(value: Any) -> str:

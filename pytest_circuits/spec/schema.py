@@ -11,10 +11,23 @@ from ..ablation import KINDS
 from ..attribution import METHODS
 from ..properties import PROPERTIES
 from ..properties.base import Property
+from ..properties.nested import OUTER, is_nested
 from ..registry import Registry
 from ..summaries import summary
 from ..tasks import TASKS
-from .document import BOUNDS, MODEL_KINDS, MODEL_NAME, NAME, VERSION, ClaimEntry, FileTask, FixtureTask, LoaderTask, ModelEntry
+from .document import (
+    BOUNDS,
+    MODEL_KINDS,
+    MODEL_NAME,
+    NAME,
+    NOT_OF_SERIES,
+    VERSION,
+    ClaimEntry,
+    FileTask,
+    FixtureTask,
+    LoaderTask,
+    ModelEntry,
+)
 from .parameters import takes_list
 
 Json = dict[str, Any]
@@ -81,6 +94,10 @@ def _property(prop: Property, definitions: Json) -> Json:
     """A property's parameters: each may be a list (one test for each value), and each may come from `defaults`."""
     schema = _of(prop.parameters, prop.name, definitions)
     schema.pop("required", None)
+    for name, info in prop.parameters.model_fields.items():
+        if is_nested(info):
+            definitions.pop(schema["properties"][name].pop("$ref").removeprefix("#/$defs/"), None)
+            schema["properties"][name] |= _inner()
     schema["properties"] = {
         name: one if takes_list(prop.parameters.model_fields[name].annotation) else _listable(one)
         for name, one in schema.get("properties", {}).items()
@@ -88,6 +105,14 @@ def _property(prop: Property, definitions: Json) -> Json:
     schema["description"] = summary(PROPERTIES, prop.name) or schema.get("description", "")
     definitions[prop.name] = schema
     return {"$ref": f"#/$defs/{prop.name}"}
+
+
+def _inner() -> Json:
+    """A property inside another one: one of those that are about single models, with its parameters."""
+    single = [name for name in PROPERTIES if not PROPERTIES.get(name).over_series]
+    forbidden = {"not": {"anyOf": [{"required": [key]} for key in OUTER]}}
+    refs = {name: {"allOf": [{"$ref": f"#/$defs/{name}"}, forbidden]} for name in single}
+    return {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False, "properties": refs}
 
 
 def _listable(schema: Json) -> Json:
@@ -98,7 +123,9 @@ def _listable(schema: Json) -> Json:
 
 def _model(definitions: Json) -> Json:
     schema = _of(ModelEntry, "model", definitions)
-    return {**schema, "oneOf": [{"required": [kind]} for kind in MODEL_KINDS]}
+    one_source: Json = {"oneOf": [{"required": [kind]} for kind in MODEL_KINDS]}
+    series = {"required": ["checkpoints"], "not": {"anyOf": [{"required": [key]} for key in NOT_OF_SERIES]}}
+    return {**schema, "anyOf": [{**one_source, "not": {"required": ["checkpoints"]}}, series]}
 
 
 def _tasks(definitions: Json) -> Iterator[Json]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,14 +12,14 @@ from pydantic import BaseModel, ValidationError
 from ..errors import suggestion
 from ..sources import ModelSource, TaskSource
 from ..tasks import TASKS
-from .document import MODEL_KINDS, TASK_KINDS, FileTask, FixtureTask, LoaderTask, ModelEntry, name_problem
+from .checkpoints import absolute, model_path, read_series
+from .document import MODEL_KINDS, NOT_OF_SERIES, TASK_KINDS, FileTask, FixtureTask, LoaderTask, ModelEntry, name_problem
 from .problems import Problems
 from .words import faults, show
 from .yaml_reader import Where
 
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S")
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def section(problems: Problems, name: str, read: Callable[[str, dict[str, Any]], S | None]) -> dict[str, S]:
@@ -60,33 +58,34 @@ def validated(problems: Problems, model: type[M], data: dict[str, Any], where: W
         return None
 
 
-def read_model(problems: Problems, folder: Path, name: str, entry: dict[str, Any]) -> ModelSource | None:
-    """An entry under `models`; a relative path is taken from `folder`, a hub id stays as it is."""
+def read_model(
+    problems: Problems, folder: Path, replaced: Collection[str], name: str, entry: dict[str, Any]
+) -> tuple[ModelSource, ...] | None:
+    """An entry under `models`: one source, or one for each of its checkpoints.
+
+    A relative path is taken from `folder`, a hub id stays as it is; the checkpoints of `replaced` entries need not be there.
+    """
+    where = ("models", name)
     if "=" in name:
         told = "a model's name holds no '=', which separates name and path in --circuits-model"
-        problems.at_key(("models", name), f"the name {name!r} is not allowed; {told}", about=("models",))
-    parsed = validated(problems, ModelEntry, entry, ("models", name))
+        problems.at_key(where, f"the name {name!r} is not allowed; {told}", about=("models",))
+    parsed = validated(problems, ModelEntry, entry, where)
     written = problems.document.data["models"][name]  # with keys that have no value, which is reported elsewhere
     given = [kind for kind in MODEL_KINDS if kind in written]
-    if len(given) != 1:
+    if len(given) != 1 and not (not given and "checkpoints" in written):
         got = " and ".join(given) or "none of them"
-        problems.at_key(("models", name), f"a model needs exactly one of path, loader and fixture, got {got}")
+        problems.at_key(where, f"a model needs exactly one of path, loader and fixture, got {got}")
         return None
-    if parsed is None:
+    wrong = [key for key in NOT_OF_SERIES if key in written and "checkpoints" in written]
+    for key in wrong:
+        problems.at_key((*where, key), f"checkpoints are directories or revisions, so {key!r} does not go with them", about=where)
+    if parsed is None or wrong:
         return None
-    options = parsed.model_dump(exclude={"path"})
-    return ModelSource(name, path=None if parsed.path is None else model_path(folder, parsed.path), **options)
-
-
-def model_path(folder: Path, written: str) -> str:
-    """A directory relative to `folder`; what does not exist and looks like a hub id (`org/name`) stays as it is."""
-    path = absolute(folder, written)
-    return written if _HUB_ID.fullmatch(written) and not os.path.exists(path) else path
-
-
-def absolute(folder: Path, written: str) -> str:
-    """The path without `~` and `..`, relative to `folder` unless it is absolute."""
-    return os.path.abspath(os.path.join(folder, os.path.expanduser(written)))
+    options = parsed.model_dump(exclude={"path", "checkpoints"})
+    plain = ModelSource(name, path=None if parsed.path is None else model_path(folder, parsed.path), **options)
+    if parsed.checkpoints is None:
+        return (plain,) if given else None
+    return read_series(problems, folder, name, parsed, plain, replaced=name in replaced)
 
 
 def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]) -> TaskSource | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..properties.base import Parameters
+from ..properties.base import AnyParameters
 from ..sources import ModelSource, TaskSource
 from ..verdict import CERTIFIED, Bound
 
@@ -16,15 +17,17 @@ MarkSpec = tuple[str, tuple[Any, ...], Mapping[str, Any]]  # a pytest mark: name
 
 @dataclass(frozen=True)
 class ClaimCase:
-    """One test: a claim about one model, with one combination of the parameters that the spec gives as lists.
+    """One test: a claim about one model, or one series of models, with one combination of the parameters that the spec gives as lists.
 
     `tasks` are those that the parameters refer to. `ids` are the parts of the node id below the claim: model,
     task, then `name=value` for each other listed parameter. `line` and `column` are those of the claim's name.
+    `series` are the models of a property over a series, in the order of their `at`, `model` being the last of them; of any other
+    property it is empty. `entry` is the name under `models:` that the claim is about: `model` is that one, or a checkpoint of it.
     """
 
     name: str
     property: str
-    parameters: Parameters
+    parameters: AnyParameters
     model: ModelSource
     tasks: Mapping[str, TaskSource]
     bound: Bound
@@ -34,13 +37,26 @@ class ClaimCase:
     column: int = 1
     ids: tuple[str, ...] = ()
     description: str = ""
+    series: tuple[ModelSource, ...] = ()
+    entry: str = ""
+
+    @builtins.property
+    def about(self) -> str:
+        """What the claim is about, by name: the series, or the model."""
+        return self.entry if self.series else self.model.name
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A validated spec file. `models` and `tasks` hold all that are declared, used or not."""
+    """A validated spec file. `models` and `tasks` hold all that are declared, used or not.
+
+    A series is declared as its checkpoints, `NAME@LABEL`; `series` says which models belong to an entry with checkpoints.
+    `replaced` are the names under which `--circuits-model` put another model.
+    """
 
     path: Path
     models: Mapping[str, ModelSource]
     tasks: Mapping[str, TaskSource]
     claims: tuple[ClaimCase, ...]
+    series: Mapping[str, tuple[ModelSource, ...]] = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()

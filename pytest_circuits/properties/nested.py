@@ -1,0 +1,91 @@
+"""A property with its parameters, as a parameter of another property: `of: {reuse: {task: addition, p: 0.8}}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf, ValidationError, model_serializer
+from pydantic.fields import FieldInfo
+from pydantic_core import InitErrorDetails
+
+from ..errors import suggestion
+from . import PROPERTIES
+from .base import AnyParameters, Property
+
+OUTER = ("confidence",)  # what the outer property decides for the inner one
+MARK = {"circuits": "property"}
+_SCHEMA = {"type": "object", "minProperties": 1, "maxProperties": 1, **MARK}
+
+
+class Inner(BaseModel):
+    """A property by name, and its validated parameters. Prints, dumps and is read as `{name: parameters}`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str
+    parameters: InstanceOf[AnyParameters]
+
+    @property
+    def property(self) -> Property:
+        """The property itself."""
+        return PROPERTIES.get(self.name)  # type: ignore[no-any-return]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return dict(_SCHEMA)
+
+    @model_serializer
+    def _written(self) -> dict[str, Any]:
+        return {self.name: self.parameters.model_dump(mode="json", exclude=set(OUTER))}
+
+
+def inner_problem(name: str, given: Any) -> str | None:
+    """Why `{name: given}` cannot be the property inside another one, or None; the parameters themselves are not looked at."""
+    if name not in PROPERTIES:
+        return f"unknown property {name!r}; {suggestion(name, _single())}"
+    if PROPERTIES.get(name).over_series:
+        return f"{name!r} is itself about a series; {suggestion(name, _single())}"
+    return None if isinstance(given, Mapping) else "must be a mapping of parameters"
+
+
+def _single() -> list[str]:
+    return [name for name in PROPERTIES if not PROPERTIES.get(name).over_series]
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, Inner):
+        return value
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise ValueError("must be a property with its parameters, such as {reuse: {task: addition}}")
+    ((name, given),) = value.items()
+    problem = inner_problem(name, given)
+    if problem:
+        raise ValueError(problem)
+    for key in OUTER:
+        if key in given:
+            raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it beside 'of'")
+    try:  # as JSON, so that lists may stand for tuples, as in a spec
+        parameters = PROPERTIES.get(name).parameters.model_validate_json(json.dumps(dict(given)))
+    except TypeError as problem:
+        raise ValueError(f"the parameters of {name!r} must be plain values: {problem}") from None
+    except ValidationError as error:
+        raise _inside(error, name) from None
+    return Inner(name=name, parameters=parameters)
+
+
+def _inside(error: ValidationError, name: str) -> ValidationError:
+    """The same mistakes, their places seen from outside."""
+    lines = [
+        InitErrorDetails(type=one["type"], loc=(name, *one["loc"]), input=one["input"], ctx=one.get("ctx", {})) for one in error.errors()
+    ]
+    return ValidationError.from_exception_data(name, lines)
+
+
+PropertyOf = Annotated[Inner, BeforeValidator(_read)]
+
+
+def is_nested(info: FieldInfo) -> bool:
+    """Whether a field of parameters holds a property with its parameters."""
+    return info.annotation is Inner

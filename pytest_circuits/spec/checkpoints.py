@@ -1,0 +1,215 @@
+"""Series of models: `checkpoints:` of a model entry, or a glob on the command line, to one source for each."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..sources import ModelSource
+from .document import CheckpointEntry, ModelEntry, Revisions
+from .problems import Problems
+from .words import show
+from .yaml_reader import Where
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_WILD = re.compile(r"[*?\[]")
+_UNSAFE = re.compile(r"[\s\[\]/\\:=]+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_MARKED = re.compile(r"(?:step|checkpoint|ckpt|iteration|iter|epoch|seed)s?[-_. =]?(\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One checkpoint: a directory or hub id, its revision, what it is called, and the place in the file that names it."""
+
+    path: str
+    name: str
+    where: Where = ()
+    revision: str | None = None
+    at: float | None = None
+
+
+def model_path(folder: Path, written: str) -> str:
+    """A directory relative to `folder`; what does not exist and looks like a hub id (`org/name`) stays as it is."""
+    path = absolute(folder, written)
+    return written if _HUB_ID.fullmatch(written) and not os.path.exists(path) else path
+
+
+def absolute(folder: Path | str, written: str) -> str:
+    """The path without `~` and `..`, relative to `folder` unless it is absolute."""
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(written)))
+
+
+def is_glob(written: str) -> bool:
+    """Whether a text has wildcards."""
+    return _WILD.search(written) is not None
+
+
+def directories(folder: Path | str, pattern: str) -> list[str]:
+    """The directories that a pattern matches, relative to `folder`, as absolute paths in natural order: step-9 before step-10."""
+    found = glob.glob(os.path.expanduser(pattern), root_dir=folder, recursive=True)
+    return sorted({path for one in found if os.path.isdir(path := absolute(folder, one))}, key=_natural)
+
+
+def series(name: str, found: Sequence[Found], like: ModelSource) -> tuple[ModelSource, ...]:
+    """Sources called `NAME@LABEL`, with the options of `like`, in the order of their `at`.
+
+    `at` is as given, else a number of the name, else the place. Raises `ValueError` where some are given and others unknown.
+    """
+    ats = _ats(found)
+    order = sorted(range(len(found)), key=lambda i: ats[i])
+    labels = _labels(found)
+    return tuple(
+        replace(like, name=f"{name}@{labels[i]}", path=found[i].path, revision=found[i].revision, loader=None, fixture=None, at=ats[i])
+        for i in order
+    )
+
+
+def read_series(
+    problems: Problems, folder: Path, name: str, entry: ModelEntry, like: ModelSource, *, replaced: bool = False
+) -> tuple[ModelSource, ...] | None:
+    """The checkpoints of an entry. None, with the mistakes reported, if one is wrong; a `replaced` entry may match nothing."""
+    where: Where = ("models", name, "checkpoints")
+    reader = _Reader(problems, folder, None if entry.path is None else model_path(folder, entry.path), replaced)
+    found = [one for one in reader.read(entry, where) if one is not None]
+    known: dict[tuple[str, str | None], Where] = {}
+    for one in found:
+        if (one.path, one.revision) in known:
+            problems.at_value(one.where, f"{_shown(one)} is given twice")
+            reader.wrong = True
+        known[one.path, one.revision] = one.where
+    if reader.wrong:
+        return None
+    if not found:  # only where the command line has another series in its place
+        return (replace(like, path=absolute(folder, entry.path or name)),)
+    try:
+        return series(name, found, like)
+    except ValueError as problem:
+        problems.at_value(where, str(problem))
+        return None
+
+
+@dataclass
+class _Reader:
+    problems: Problems
+    folder: Path
+    path: str | None  # of the entry: a directory, or a hub id
+    lenient: bool
+    wrong: bool = False
+
+    @property
+    def hub(self) -> bool:
+        return self.path is not None and not os.path.isabs(self.path)
+
+    def refuse(self, where: Where, told: str) -> None:
+        self.wrong = True
+        self.problems.at_value(where, told)
+
+    def read(self, entry: ModelEntry, where: Where) -> Iterator[Found | None]:
+        written = entry.checkpoints
+        if isinstance(written, Revisions):
+            for i, revision in enumerate(written.revisions):
+                yield self.revision(revision, (*where, "revisions", i), None)
+        elif isinstance(written, str):
+            if self.hub:
+                self.refuse(where, f"the checkpoints of a hub id are its revisions, as a list: [{written}, …]")
+            else:
+                yield from self.matching(written, where)
+        else:
+            for i, one in enumerate(written or ()):
+                yield from self.listed(one, (*where, i))
+
+    def listed(self, one: str | CheckpointEntry, where: Where) -> Iterator[Found | None]:
+        if isinstance(one, str):
+            if self.hub:
+                yield self.revision(one, where, None)
+            elif is_glob(one):
+                yield from self.matching(one, where)
+            else:
+                yield self.directory(one, where, None, None)
+        elif one.path is not None:
+            if self.hub:
+                self.refuse((*where, "path"), f"the checkpoints of the hub id {self.path!r} are its revisions: give 'revision' here")
+            else:
+                yield self.directory(one.path, where, one.revision, one.at)
+        elif one.revision is not None:
+            yield self.revision(one.revision, where, one.at)
+        else:
+            self.refuse(where, "a checkpoint needs a path, or the revision of a hub id")
+
+    def matching(self, pattern: str, where: Where) -> Iterator[Found]:
+        folder = self.path or self.folder
+        paths = directories(folder, pattern)
+        if not paths and not self.lenient:
+            self.refuse(where, f"no directory matches {show(pattern)} (looked for {absolute(folder, pattern)})")
+        yield from (Found(path, os.path.basename(path), where) for path in paths)
+
+    def directory(self, written: str, where: Where, revision: str | None, at: float | None) -> Found | None:
+        path = model_path(self.folder, written) if self.path is None else absolute(self.path, written)
+        if revision is not None and os.path.isabs(path):
+            self.refuse((*where, "revision"), f"{written} is a directory, which has no revisions")
+            return None
+        return Found(path, revision or os.path.basename(path), where, revision, at)
+
+    def revision(self, revision: str, where: Where, at: float | None) -> Found | None:
+        if not self.hub:
+            what = "a revision needs 'path', a hub id such as org/name, in the model's entry"
+            self.refuse(where, what if self.path is None else f"{self.path} is a directory, which has no revisions; {what}")
+            return None
+        return Found(str(self.path), revision, where, revision, at)
+
+
+def _natural(path: str) -> list[tuple[int, float, str]]:
+    parts = re.split(r"(\d+)", path)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _labels(found: Sequence[Found]) -> list[str]:
+    taken: list[str] = []
+    for one in found:
+        label = "".join(c for c in _UNSAFE.sub("-", one.name) if c.isprintable()) or "checkpoint"
+        unique, count = label, 1
+        while unique in taken:
+            count += 1
+            unique = f"{label}-{count}"
+        taken.append(unique)
+    return taken
+
+
+def _ats(found: Sequence[Found]) -> list[float]:
+    given = [one.at for one in found]
+    read = numbers([one.name for one in found])
+    if any(at is not None for at in given):
+        merged = [at if at is not None else None if read is None else read[i] for i, at in enumerate(given)]
+        missing = [_shown(found[i]) for i, at in enumerate(merged) if at is None]
+        if missing:
+            raise ValueError(f"'at' is given for some checkpoints, and the name of {missing[0]} has no number for it; give it for all")
+        ats = [float(at) for at in merged if at is not None]
+        twice = next((at for at in ats if ats.count(at) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two checkpoints are at {twice:.12g}; each needs a place of its own")
+        return ats
+    return [float(i) for i in range(len(found))] if read is None else read
+
+
+def numbers(names: Sequence[str]) -> list[float] | None:
+    """A number for each name, all different: that after `step`, `checkpoint`, `epoch`, `seed` …, else the only one that varies; or None."""
+    marked = [_MARKED.search(name) for name in names]
+    if all(marked):
+        found = [float(match[1]) for match in marked if match]
+        if len(set(found)) == len(found):
+            return found
+    rows = [[float(number) for number in _NUMBER.findall(name)] for name in names]
+    if len({len(row) for row in rows}) != 1:
+        return None
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    varying = columns if len(names) == 1 else [column for column in columns if len(set(column)) > 1]
+    return varying[0] if len(varying) == 1 and len(set(varying[0])) == len(names) else None
+
+
+def _shown(one: Found) -> str:
+    return repr(one.revision or one.path)

@@ -1,0 +1,57 @@
+"""`--circuits-model NAME=PATH`: other models in the place of those of a spec."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import OptionError
+from ..sources import ModelSource
+from .checkpoints import Found, absolute, directories, is_glob, model_path, series
+
+Models = Mapping[str, tuple[ModelSource, ...]]
+
+
+def replace_models(models: Models, paths: Mapping[str, str]) -> tuple[dict[str, tuple[ModelSource, ...]], frozenset[str]]:
+    """The models with those of `paths` replaced, and the names that were.
+
+    NAME is an entry, all of whose checkpoints give way, or one checkpoint, NAME@LABEL, which keeps its name and place. PATH is a
+    directory (relative to the working directory) or a hub id, or, for an entry, a pattern such as `run/step-*`, which makes it
+    a series of the directories that match. A replaced model keeps dtype and device, and loses revision, loader and fixture.
+    Raises `OptionError` for a pattern that matches nothing, or several directories in the place of one checkpoint.
+    """
+    found = {name: _entry(name, sources[0], paths[name]) if name in paths else sources for name, sources in models.items()}
+    for name, sources in found.items():
+        found[name] = tuple(_single(one, one.name, paths[one.name]) if one.name != name and one.name in paths else one for one in sources)
+    known = {*found, *(one.name for sources in found.values() for one in sources)}
+    return found, frozenset(known & set(paths))
+
+
+def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
+    like = replace(like, name=name, at=None)
+    if not _wild(path):
+        return (_single(like, name, path),)
+    matched = _matching(name, path)
+    return series(name, [Found(one, os.path.basename(one)) for one in matched], like)
+
+
+def _single(source: ModelSource, name: str, path: str) -> ModelSource:
+    if _wild(path):
+        matched = _matching(name, path)
+        if len(matched) > 1:
+            raise OptionError(f"--circuits-model {name}={path}: {len(matched)} directories match, and {name!r} is a single checkpoint")
+        path = matched[0]
+    return replace(source, path=model_path(Path.cwd(), path), revision=None, loader=None, fixture=None)
+
+
+def _wild(path: str) -> bool:
+    return is_glob(path) and not os.path.exists(absolute(Path.cwd(), path))
+
+
+def _matching(name: str, pattern: str) -> list[str]:
+    found = directories(Path.cwd(), pattern)
+    if not found:
+        raise OptionError(f"--circuits-model {name}={pattern}: no directory matches (looked for {absolute(Path.cwd(), pattern)})")
+    return found

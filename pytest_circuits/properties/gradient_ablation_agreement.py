@@ -52,7 +52,7 @@ def judge(claim: Claim) -> Steps:
         "noise_ceiling": _ceiling(sides, correlate),
         "bootstrap": parts,
     }
-    details["told"] = _told(details)
+    details["told"] = _told(details) + sides.caveats()
     return Estimate(
         value,
         interval,
@@ -69,7 +69,7 @@ def _rank_gap(g: Any, c: Any, units: tuple[str, ...]) -> dict[str, Any]:
     """Hidden heroes and gradient bloats by the published rule, with the number that random rankings would give."""
     from ..stats import ranks
 
-    gap = ranks.rank_gap(g, c)
+    gap = ranks.gap_rows(g[None], c[None])[0]
     return {
         "rule": f"|rank(G) − rank(C)| ≥ {GAP}",
         "heroes": [u for u, d in zip(units, gap, strict=True) if d <= -GAP],

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Effect = Literal["loss", "accuracy", "metric"]
 TIED = 0.25  # largest share of components at the floor or the ceiling of accuracy whose ranks can be read
+FEW = 0.01  # the strongest examples whose share of the summed gradients is told
+HEAVY = 0.25  # share from which on G hangs on them
 WHOLE = 0.95  # share of the intact accuracy above which a component counts as costing nothing
 UNITS = {"loss": "nats", "accuracy": "accuracy points", "metric": "units of the metric"}
 
@@ -123,11 +125,31 @@ class Sides:
             "accuracy": self.base.accuracy,
             "by_component": {u: [float(g[i]), float(c[i])] for i, u in enumerate(self.units)},
             "layer_profile": self.layer_profile(),
+            "gradient_from_strongest": self.from_strongest(),
             "gradient_blocks": len(set(self.blocks)),
             "causal_groups": len(set(self.groups)),
             **floor_and_ceiling(self.swept),
             **self.found.as_dict(),
         }
+
+    def from_strongest(self) -> dict[str, float]:
+        """How many examples the strongest hundredth is, and its share of all gradients, summed over components and examples.
+
+        Gradients of a model that is nearly always right come from the few examples on which it is not.
+        """
+        import numpy as np
+
+        total = np.sort(self.gradient.sum(1))[::-1]
+        few = max(1, round(FEW * len(total)))
+        return {"examples": few, "share": float(total[:few].sum() / total.sum())}
+
+    def caveats(self) -> list[str]:
+        """What a reader must know of the measurements, in words."""
+        from_few = self.from_strongest()
+        if from_few["share"] <= HEAVY:
+            return []
+        share = f"{from_few['examples']} of {len(self.gradient)} discovery examples give {from_few['share']:.0%} of the summed gradients"
+        return [f"{share}, so G hangs on these few"]
 
     def layer_profile(self) -> dict[str, list[float]]:
         """Mean G and mean C over the components of each layer, first layer first."""

@@ -6,7 +6,7 @@ compared with what there is to keep, F(M) − F(∅), example by example.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -187,3 +187,8 @@ def how(claim: Claim, ranked: Ranking) -> dict[str, Any]:
         "ablation": p.ablation,
         "ablation_options": dict(p.ablation_options),
     }
+
+
+def unit_words(details: Mapping[str, Any]) -> str:
+    """The plural of what is counted, from the details that `how` gave."""
+    return "neurons at positions" if details["attribution_options"].get("positions") == "each" else f"{details['level']}s"

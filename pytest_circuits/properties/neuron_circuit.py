@@ -12,7 +12,21 @@ from ..amounts import Size
 from ..errors import Invalid
 from ..units import per_layer
 from .base import CircuitSize, Claim
-from .circuit_curve import SHOWN, CurveParameters, Footing, Place, Ranking, SiteName, ablation, footing, how, mean, nothing_kept, ranking
+from .circuit_curve import (
+    SHOWN,
+    CurveParameters,
+    Footing,
+    Place,
+    Ranking,
+    SiteName,
+    ablation,
+    footing,
+    how,
+    mean,
+    nothing_kept,
+    ranking,
+    unit_words,
+)
 from .measured import describe, examples, intact
 
 if TYPE_CHECKING:
@@ -64,10 +78,9 @@ def two_sided(claim: Claim) -> Generator[Any, Any, TwoSided]:
 
 def told(details: dict[str, Any], metric: str) -> list[str]:
     """The comparison in words. `details` holds both faithfulness and completeness."""
-    m = details["mean_metric"]
-    lower = "neuron" if details["neurons"] == 1 else "neurons"
+    m, units = details["mean_metric"], unit_words(details)
     return [
-        f"circuit: the {details['neurons']} {lower} of largest |mean {details['attribution']} score| of {details['universe']} "
+        f"circuit: the {details['neurons']} {units} of largest |mean {details['attribution']} score| of {details['universe']} "
         f"({details['site']}, {details['ablation']} ablation); attention stays live",
         f"mean {metric}: intact {m['intact']:.3g}, circuit kept {m['kept']:.3g}, circuit removed {m['removed']:.3g}, "
         f"all neurons ablated {m['nothing']:.3g}",

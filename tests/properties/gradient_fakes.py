@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
+from pytest_circuits.lab.measuring import call
 from pytest_circuits.lab.parts import examples_of
 from pytest_circuits.properties.base import Claim
 from pytest_circuits.requests import Ablate, Attribute, Describe, Encode, Sweep
@@ -13,6 +16,7 @@ from pytest_circuits.results import Attribution, Description, Encoded, Outcome, 
 from pytest_circuits.sources import ModelSource, TaskSource
 from pytest_circuits.units import Universe
 
+ROOT = Path(__file__).parents[2]
 MODEL, TASK = ModelSource("m", "m"), TaskSource.make("t", "builtin", "t")
 
 
@@ -81,13 +85,39 @@ class Table:
         return self.wrong[:, self._columns(names)].any(1)
 
 
-def settle(prop, table, tasks=("t",), **parameters):
-    """The estimate of a property, asked of the table as the lab would ask a model."""
+def settle(prop, source, **parameters):
+    """The estimate of a property, asked of a table (or anything with `answer`) as the lab would ask a model."""
     p = prop.parameters.model_validate({"task": "t", **parameters})
-    steps = prop.judge(Claim(p, MODEL, dict.fromkeys(tasks, TASK)))
+    steps = prop.judge(Claim(p, MODEL, {"t": TASK}))
     try:
         asked = next(steps)
         while True:
-            asked = steps.send([table.answer(r) for r in asked] if isinstance(asked, list) else table.answer(asked))
+            asked = steps.send([source.answer(r) for r in asked] if isinstance(asked, list) else source.answer(asked))
     except StopIteration as end:
         return end.value
+
+
+class Planted:
+    """A planted model, opened; answers requests by measuring."""
+
+    def __init__(self, name):
+        from pytest_circuits import open_model
+
+        if str(ROOT) not in sys.path:
+            sys.path.insert(0, str(ROOT))
+        from models.planted import plant
+
+        self.case = plant(name)
+        self.subject = open_model(self.case.model, self.case.tokenizer)
+        self.encoded = None
+
+    def answer(self, request):
+        def rows(part):
+            return None if part is None else examples_of(part, self.encoded)
+
+        found = call(
+            self.subject, request, self.case.task, rows(getattr(request, "part", None)), rows(getattr(request, "reference", None)), 64
+        )
+        if isinstance(request, Encode):
+            self.encoded = found
+        return found

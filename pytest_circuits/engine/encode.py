@@ -72,8 +72,9 @@ class EncodedTask:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """A short digest of each clean prompt, to find the same prompt again."""
-        return tuple(hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12] for ids in self.clean)
+        """A short digest of each clean prompt, without its answer, to find the same prompt again."""
+        prompts = (ids[: start + 1] for ids, start in zip(self.clean, self.start, strict=True))
+        return tuple(hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12] for ids in prompts)
 
     def __len__(self) -> int:
         return self.n

@@ -75,7 +75,26 @@ def kl(logits: Tensor, targets: Targets) -> Tensor:
     return (targets.intact.exp() * (targets.intact - here)).sum((1, 2))
 
 
-FUNCTIONS: dict[str, Callable[[Tensor, Targets], Tensor]] = {"logit_diff": logit_diff, "log_prob": log_prob, "prob": prob, "kl": kl}
+def foil_prob(logits: Tensor, targets: Targets) -> Tensor:
+    """Probability that the answer begins like one of the foils: summed over their different first tokens; [rows].
+
+    To be watched beside `prob`; no measure of how well the task is done. Raises `TaskError` when an example has no foil.
+    """
+    if targets.foils.numel() == 0 or not bool((targets.foils[:, :, 0] >= 0).any(1).all()):
+        raise TaskError("the metric foil_prob needs a foil for each example; give foils, or use metric: prob")
+    first = targets.foils[:, :, 0]
+    meant = torch.zeros_like(logits[:, 0], dtype=torch.bool)
+    meant.scatter_(1, torch.where(first >= 0, first, first.amax(1, keepdim=True)), True)
+    return torch.where(meant, logits[:, 0].softmax(1), 0.0).sum(1)
+
+
+FUNCTIONS: dict[str, Callable[[Tensor, Targets], Tensor]] = {
+    "logit_diff": logit_diff,
+    "log_prob": log_prob,
+    "prob": prob,
+    "kl": kl,
+    "foil_prob": foil_prob,
+}
 
 
 def metric_function(name: str) -> Callable[[Tensor, Targets], Tensor]:

@@ -6,6 +6,8 @@ model is always right.
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 
 from .. import results
@@ -25,7 +27,8 @@ def description(universe: Universe) -> Description:
 def encoded(task: Task) -> Encoded:
     """The task as if all its pairs fitted the tokenizer."""
     groups = tuple(pair.group if pair.group is not None else f"#{i}" for i, pair in enumerate(task))
-    return Encoded(len(task), groups, MARK)
+    prompts = tuple(sha256(repr(pair.clean).encode()).hexdigest()[:12] for pair in task)
+    return Encoded(len(task), groups, MARK, prompts=prompts)
 
 
 Measured = Attribution | Outcome | results.Norms | results.Conservation

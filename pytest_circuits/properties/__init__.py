@@ -34,5 +34,6 @@ PROPERTIES = Registry(
         "cmd": "pytest_circuits.properties.cmd:CMD",
         "conservation": "pytest_circuits.properties.conservation:CONSERVATION",
         "trajectory": "pytest_circuits.properties.trajectory:TRAJECTORY",
+        "steering": "pytest_circuits.properties.steering:STEERING",
     },
 )

@@ -70,16 +70,22 @@ class Parameters(generated.Parameters):
     templates: Annotated[
         Template | Annotated[list[Template], Field(min_length=1)], Field(description="sentences to use: a name or a list")
     ] = Field(default_factory=lambda: list(TEMPLATES))  # type: ignore[arg-type]
+    target: Annotated[
+        Literal["capital", "state"], Field(description="what the answer is: the capital, or the state, which is only the first hop")
+    ] = "capital"
+    foils: Annotated[int, Field(ge=1, le=len(STATES) - 1, description="how many other capitals (or states) are wrong answers")] = 1
 
 
 class Capitals(generated.Generated):
     """From a US city to the capital of its state, which is never named. 120 cities in 40 states.
 
-    The corrupt prompt has a city of another state, whose capital is the foil. Pairs whose clean city lies in the same state form a
-    group: they share the second hop.
+    The corrupt prompt has a city of another state, whose capital is the first foil; further foils are capitals of other states. Pairs
+    whose clean city lies in the same state form a group: they share the second hop. `target: state` has the same prompts in the same
+    order with the state as their answer, to watch a model that stops half-way.
     """
 
     name: ClassVar[str] = "capitals"
+    asks: ClassVar[frozenset[str]] = frozenset({"target", "foils"})
     Parameters = Parameters
 
     def space(self) -> int:
@@ -90,10 +96,11 @@ class Capitals(generated.Generated):
         """A template with two cities of different states; never degenerate."""
         template = TEMPLATES[random.choice(generated.several(self.parameters.templates))]
         here, there = random.sample(list(STATES), 2)
+        clean, corrupt = (template.format(city=random.choice(STATES[state][1].split())) for state in (here, there))
+        others = Random(f"{clean} {corrupt}").sample([s for s in STATES if s not in (here, there)], self.parameters.foils - 1)
         return PromptPair(
-            clean=template.format(city=random.choice(STATES[here][1].split())),
-            corrupt=template.format(city=random.choice(STATES[there][1].split())),
-            answer=f" {STATES[here][0]}",
-            foils=(f" {STATES[there][0]}",),
-            group=here,
+            clean=clean, corrupt=corrupt, answer=self._answer(here), foils=tuple(map(self._answer, [there, *others])), group=here
         )
+
+    def _answer(self, state: str) -> str:
+        return f" {STATES[state][0] if self.parameters.target == 'capital' else state}"

@@ -53,6 +53,7 @@ class Generated(ABC):
     Parameters: ClassVar[type[Parameters]]
     scoring: ClassVar[Literal["choices", "argmax"]] = "choices"
     stop: ClassVar[Literal["digits"] | None] = None
+    asks: ClassVar[frozenset[str]] = frozenset()  # parameters that change what is asked, and not which prompts are drawn
 
     def __init__(self, parameters: Any) -> None:
         self.parameters = parameters
@@ -67,7 +68,7 @@ class Generated(ABC):
 
     def stream(self) -> Iterator[Entry]:
         """Different (clean, corrupt) pairs, each with the number of degenerate draws so far; ends when no new one turns up any more."""
-        settings = self.parameters.model_dump(mode="json", exclude={"n"})
+        settings = self.parameters.model_dump(mode="json", exclude={"n", *self.asks})
         random = Random(f"{self.name} {json.dumps(settings, sort_keys=True)}")
         seen: set[object] = set()
         dropped = in_vain = 0

@@ -237,6 +237,19 @@ def test_capitals_are_those_of_the_citys_state():
     assert len({p.group for p in load_task("capitals", n=600)}) == 40
 
 
+def test_capitals_ask_for_the_state_on_the_same_prompts():
+    capitals, states = load_task("capitals", n=300), load_task("capitals", n=300, target="state")
+    assert [(p.clean, p.corrupt, p.group) for p in capitals] == [(p.clean, p.corrupt, p.group) for p in states]
+    assert all(p.answer == f" {p.group}" and p.foils[0] != p.answer for p in states)
+
+
+def test_more_foils_of_capitals_are_other_capitals_and_the_first_stays_the_corrupt_ones():
+    one, all_of_them = load_task("capitals", n=100), load_task("capitals", n=100, foils=39)
+    for few, many in zip(one, all_of_them, strict=True):
+        assert (few.clean, few.answer, few.foils[0]) == (many.clean, many.answer, many.foils[0])
+        assert len({many.answer, *many.foils}) == 40
+
+
 # parameters
 
 

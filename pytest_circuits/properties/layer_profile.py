@@ -72,8 +72,8 @@ def judge(claim: Claim) -> Steps:
         "count_per_layer": [round(float(x), 4) for x in _counts(found).mean(0)],
         "groups_evaluated": groups,
         "told": [
-            f"{'components' if p.weight == 'count' else '|score| of components'} of circuits in layers {inside[0]}–{inside[-1]} of "
-            f"0–{total - 1}; random circuits: {chance:.3f}",
+            f"{'components' if p.weight == 'count' else '|score| of the components'} of circuits in {_range(inside)} of "
+            f"layers 0–{total - 1}: {value:.3f}; of random circuits: {chance:.3f}",
             "per layer: " + ", ".join(f"{x:.0%}" for x in mean[p.weight]),
             *bias,
         ],
@@ -95,6 +95,10 @@ def _layers(p: LayerProfile, total: int) -> list[int]:
     if len(inside) == total:
         raise Invalid(f"these are all {total} layers of the model: every circuit lies in them", {"layers": total})
     return inside
+
+
+def _range(inside: list[int]) -> str:
+    return f"layer {inside[0]}" if len(inside) == 1 else f"layers {inside[0]}–{inside[-1]}"
 
 
 def _counts(found: Evaluated) -> Any:

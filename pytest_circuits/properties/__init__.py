@@ -33,6 +33,7 @@ PROPERTIES = Registry(
         "cpr": "pytest_circuits.properties.cpr:CPR",
         "cmd": "pytest_circuits.properties.cmd:CMD",
         "conservation": "pytest_circuits.properties.conservation:CONSERVATION",
+        "role_stability": "pytest_circuits.properties.role_stability:ROLE_STABILITY",
         "trajectory": "pytest_circuits.properties.trajectory:TRAJECTORY",
         "steering": "pytest_circuits.properties.steering:STEERING",
     },

@@ -191,7 +191,9 @@ def _may_be_missing(p: Trajectory, point: Point, kept: Sequence[Point]) -> bool:
 def _why_needed(p: Trajectory, point: Point) -> str:
     if p.shape == "emerges_by" and _concerns(p, point.at):
         return f"which is to have it, being at {_number(p.at)} or later"
-    return "and `invalid: fail` leaves none out" if p.invalid == "fail" else "after one that could be measured (`invalid: skip` leaves it out)"
+    return (
+        "and `invalid: fail` leaves none out" if p.invalid == "fail" else "after one that could be measured (`invalid: skip` leaves it out)"
+    )
 
 
 def _unsettled(points: Sequence[Point]) -> str | None:

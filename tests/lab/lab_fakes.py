@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pytest_circuits.results import Attribution, Description, Outcome, SweepOutcome
+from pytest_circuits.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
 from pytest_circuits.sources import ModelSource, TaskSource
 from pytest_circuits.tasks.base import PromptPair, Task
 from pytest_circuits.units import Universe
@@ -105,6 +105,18 @@ class FakeSubject:
         values = np.random.default_rng(3).normal(size=(N, UNIVERSE.components)).astype(np.float32)
         one = Outcome(values[:, 0] > 0, values[:, 0], values[:, 0])
         return SweepOutcome(values > 0, values, values, one, UNIVERSE.component_names)
+
+    def norms(self, task, examples=None, batch_size=None):
+        self._called("norms", None if examples is None else len(examples))
+        self.forwards += 1
+        return Norms(np.arange(UNIVERSE.components, dtype=np.float32), UNIVERSE.component_names)
+
+    def conserve(self, task, rules="relp", metric="logit_diff", examples=None, batch_size=None):
+        self._called("conserve", rules, metric, None if examples is None else len(examples))
+        self.forwards += 1
+        self.backwards += 1
+        totals = np.random.default_rng(number(rules)).normal(size=(N if examples is None else len(examples), UNIVERSE.layers + 1))
+        return Conservation(("embeddings", "L0", "L1"), totals, totals[:, 0], None)
 
 
 class Opener:

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from pytest_circuits.errors import MeasurementError
 from pytest_circuits.lab.codec import pack, unpack
 from pytest_circuits.lab.entry import dump, load
-from pytest_circuits.results import Attribution, CircuitSet, Description, Encoded, Outcome, SweepOutcome
+from pytest_circuits.results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
 from pytest_circuits.units import Universe
 
 text = st.text(max_size=6)
@@ -31,6 +31,7 @@ nested = st.recursive(
 )
 names = st.lists(text, max_size=4).map(tuple)
 floats = hnp.arrays(np.float32, hnp.array_shapes(max_dims=2, max_side=4))
+doubles = hnp.arrays(np.float64, hnp.array_shapes(max_dims=2, max_side=4))
 bools = hnp.arrays(np.bool_, hnp.array_shapes(max_dims=2, max_side=4))
 universes = st.builds(Universe, st.integers(1, 99), st.integers(1, 99), st.integers(0, 99))
 outcomes = st.builds(Outcome, bools, floats, floats)
@@ -39,6 +40,8 @@ results = st.one_of(
     st.builds(Encoded, st.integers(0, 99), names, text, st.integers(0, 9), names),
     st.builds(CircuitSet, bools, names),
     st.builds(Attribution, floats, names, text, text, text, hnp.arrays(np.int64, 3), st.dictionaries(text, nested, max_size=3)),
+    st.builds(Norms, floats, names),
+    st.builds(Conservation, names, doubles, doubles, st.none() | doubles),
     st.builds(Outcome, bools, floats, floats, outcomes),
     st.builds(SweepOutcome, bools, floats, floats, outcomes, names),
 )

@@ -18,9 +18,10 @@ from pytest_circuits.attribution import METHODS
 from pytest_circuits.errors import Invalid, MeasurementError, Offline, OptionError, TaskError
 from pytest_circuits.lab import version
 from pytest_circuits.lab.cost import Cost
+from pytest_circuits.lab.keys import in_words
 from pytest_circuits.lab.lab import Lab
 from pytest_circuits.lab.store import Store
-from pytest_circuits.requests import Ablate, Attribute, Describe, Encode, Part, Sweep, freeze
+from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
 from pytest_circuits.sources import ModelSource, TaskSource
 from pytest_circuits.verdict import Estimate
 
@@ -99,7 +100,12 @@ def test_options_reach_the_torch_side(new_lab, model):
 
 EAP = lambda model: Attribute(model, TASK, "eap")  # noqa: E731
 CUT = lambda model: Ablate(model, TASK, (("L0H0",), ("L0H1",)))  # noqa: E731
+HELD = lambda model: Conserve(model, TASK)  # noqa: E731
 OTHERS = {
+    "rules": (HELD, lambda r: replace(r, rules="none")),
+    "metric of a conservation": (HELD, lambda r: replace(r, metric="another")),
+    "examples of a conservation": (HELD, lambda r: replace(r, part=DISCOVERY)),
+    "examples of norms": (lambda m: Norms(m, TASK), lambda r: replace(r, part=EVALUATION)),
     "method": (EAP, lambda r: replace(r, method="atp")),
     "level": (EAP, lambda r: replace(r, level="neuron")),
     "metric": (EAP, lambda r: replace(r, metric="prob")),
@@ -129,6 +135,25 @@ def test_another_request_is_another_measurement(new_lab, model, what):
     before = lab.spent.measured
     lab.result(change(make(model)))
     assert lab.spent.measured > before
+
+
+def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_lab, model):
+    """With what a request says, no more; the second session reads them."""
+    lab = new_lab()
+    half = len(lab.part(model, TASK, EVALUATION))
+    asked = [Norms(model, TASK), Conserve(model, TASK, "none", part=EVALUATION)]
+    first = [lab.result(request) for request in asked]
+    assert lab.opener.calls[-2:] == [("norms", None), ("conserve", "none", "logit_diff", half)]
+    again = new_lab()
+    for request, value in zip(asked, first, strict=True):
+        stored = again.result(request)
+        assert type(stored) is type(value)
+        assert all(
+            np.array_equal(getattr(stored, f), getattr(value, f)) for f in value.__dataclass_fields__ if getattr(value, f) is not None
+        )
+    assert again.spent.measured == 0 and stored.biases is None
+    assert "contribution on task 'swap' on model" in in_words(asked[0])
+    assert "the plain gradient (logit_diff) on task 'swap' (evaluation examples)" in in_words(asked[1])
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])

@@ -13,7 +13,7 @@ from lab_fakes import TASK, UNIVERSE, N, model_directory
 from pytest_circuits.errors import Invalid, ModelError
 from pytest_circuits.lab.costs import passes
 from pytest_circuits.lab.plan import Forecast, Planner, universe_of
-from pytest_circuits.requests import Ablate, Attribute, Describe, Encode, Part, Sweep, freeze
+from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
 from pytest_circuits.results import Attribution
 from pytest_circuits.sources import ModelSource
 from pytest_circuits.units import Universe
@@ -97,6 +97,8 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
         Attribute(model, TASK, "eap", reduce="mean"),
         Ablate(model, TASK, ((), everything, ("L0H0",)), mode),
         Sweep(model, TASK, part=EVALUATION),
+        Norms(model, TASK),
+        Conserve(model, TASK, part=EVALUATION),
     ]
     seen = []
 
@@ -104,7 +106,7 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
         seen.extend((yield requests))
 
     Planner(new_lab()).add(steps())
-    describe, encoded, scores, neurons, mean, outcome, sweep = seen
+    describe, encoded, scores, neurons, mean, outcome, sweep, norms, conserved = seen
     assert (describe.universe, encoded.n, len(encoded.groups)) == (UNIVERSE, N, N)
     half = scores.scores.shape[0]
     assert (scores.scores.shape, neurons.scores.shape, mean.scores.shape) == ((half, 8), (N, 16), (1, 8))
@@ -113,6 +115,9 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
     assert outcome.correct.all(1).tolist() == ([True, False, False] if mode == "remove" else [False, True, False])
     assert (sweep.metric.shape, sweep.baseline.metric.shape, sweep.units) == ((N - half, 8), (N - half,), everything)
     assert sweep.baseline.correct.all()
+    assert (norms.values.shape, norms.units, norms.values.dtype) == ((8,), everything, np.float32)
+    assert (conserved.totals.shape, conserved.metric.shape, len(conserved.boundaries)) == ((N - half, 3), (N - half,), 3)
+    assert (conserved.gaps == 0).all() and len(set(encoded.prompts)) == N
 
 
 REQUEST = Attribute(ModelSource("m", "p"), TASK, "eap")
@@ -138,6 +143,9 @@ SHAPE = Universe(4, 3)
         (Sweep(ModelSource("m", "p"), TASK), 4, (17, 0)),
         (Sweep(ModelSource("m", "p"), TASK), 1, (5, 0)),
         (Sweep(ModelSource("m", "p"), TASK, "mean"), 4, (19, 0)),
+        (Sweep(ModelSource("m", "p"), TASK, "residual_slice"), 4, (19, 0)),
+        (Norms(ModelSource("m", "p"), TASK), 10, (3, 0)),
+        (Conserve(ModelSource("m", "p"), TASK), 10, (3, 3)),
         (Describe(ModelSource("m", "p")), 4, (0, 0)),
     ],
 )

@@ -129,7 +129,7 @@ def told(reached: Reached) -> list[str]:
     ]
     if reached.high > d["scored"]:
         lines.append(
-            f"no circuit of the {d['scored']} {units} that have a score is clearly at {d['reach']:g}: the upper end is the whole universe"
+            f"no circuit of the {d['scored']} {units} that have a score clearly reaches {d['reach']:g}: the upper end is the whole universe"
         )
     if d["falls_below_again_at"]:
         again = ", ".join(map(str, d["falls_below_again_at"][:5]))

@@ -76,7 +76,7 @@ def judge(claim: Claim) -> Steps:
         unseen(there, here, p.split)
         if p.normalised:
             apart([there, here])
-    own = here.shared if isinstance(here, Discovered) else ()
+    own = here.shared if source != p.task and isinstance(here, Discovered) else ()
     asked = [removal(claim, p.task, [there.shared])]
     asked += [removal(claim, p.task, [own])] if own else []
     asked += [removal(claim, source, [there.shared])] if p.normalised else []

@@ -127,16 +127,16 @@ def _among_groups(p: Stability, discovery: CircuitSet, groups: list[str], labels
     from ..stats.groups import group_codes
 
     tallies, sizes = overlap.group_tallies(discovery.members, groups)
+    what = "overlap" if labels is None else "overlap over chance"
     names = group_codes(groups)[1]
     ones = np.ones((1, len(sizes)), np.int64)
     if p.under == "resampling":
         first = overlap.halves(len(sizes), p.repeats)
         check_share(p.p, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
         each = [float(overlap.half_rows(ones, tallies, sizes, p.p, one[None], labels)[0]) for one in first]
-        _not_all_empty(p, [overlap.shared_rows(side, tallies, sizes, p.p) for side in (first, 1 - first)])
         return _Comparison(
             lambda counts: overlap.half_rows(counts, tallies, sizes, p.p, first, labels), len(sizes), len(discovery),
-            [f"found again in two halves of its {len(sizes)} groups, {p.repeats} splits: overlap {min(each):.2f} to {max(each):.2f}"],
+            [f"found again in two halves of its {len(sizes)} groups, {p.repeats} splits: {what} {min(each):.2f} to {max(each):.2f}"],
             {"by_split": each},
         )  # fmt: skip
     which = [g for g, size in enumerate(sizes) if size >= p.least]
@@ -148,22 +148,18 @@ def _among_groups(p: Stability, discovery: CircuitSet, groups: list[str], labels
         )
     check_share(p.p, int(sizes[which].min()))
     alone = {names[g]: float(overlap.alone_rows(ones, tallies, sizes, p.p, [g], labels)[0]) for g in which}
-    _not_all_empty(p, [overlap.shared_rows(np.eye(len(sizes), dtype=np.int64)[which], tallies, sizes, p.p)])
+    if not overlap.shared_rows(np.eye(len(sizes), dtype=np.int64)[which], tallies, sizes, p.p).any():
+        raise Invalid(
+            f"no group of at least {p.least} discovery examples has a shared set of its own (P = {p.p:g}), so none can be compared; "
+            "lower p, or use under: resampling",
+            {"groups": len(which), "p": p.p},
+        )
     worst = min(alone, key=lambda name: alone[name])
     return _Comparison(
         lambda counts: overlap.alone_rows(counts, tallies, sizes, p.p, which, labels), len(sizes), len(discovery),
-        [f"{len(which)} of {len(sizes)} groups compared with all others; least overlap {alone[worst]:.2f}, of {worst!r}"],
+        [f"{len(which)} of {len(sizes)} groups compared with all others; least {what} {alone[worst]:.2f}, of {worst!r}"],
         {"by_group": alone},
     )  # fmt: skip
-
-
-def _not_all_empty(p: Stability, sides: list[Any]) -> None:
-    if not any(rows.any() for rows in sides):
-        raise Invalid(
-            f"no part of the discovery examples has a shared set of its own (P = {p.p:g}), so nothing can be found again; "
-            "lower p or give more examples",
-            {"p": p.p},
-        )
 
 
 def _found_otherwise(claim: Claim, found: Examples, every: CircuitSet, labels: list[str] | None, universe: Universe) -> Step[_Comparison]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log
 
 from numpy.typing import ArrayLike
 
 from ..errors import Invalid
-from .betting import betting_interval, grouped_mean_interval, shuffled
-from .groups import group_means
+from .betting import _STEP, _bets, _ruled_out, grouped_mean_interval, shuffled
+from .groups import Array, group_means, level
 
-_GRID = 24
+_GRID = 12
 
 
 def betting_ratio(
@@ -35,8 +36,7 @@ def betting_ratio(
     value = float(x.mean() / y.mean())
 
     def possible(r: float) -> bool:
-        low, high = betting_interval(x - r * y, confidence, -r, 1.0)
-        return low <= 0 <= high
+        return _may_be_zero(x - r * y, -r, level(confidence))
 
     ceiling = max(1.0, 2 * value)
     while possible(ceiling):
@@ -46,13 +46,22 @@ def betting_ratio(
     return value, (min(low, value), max(high, value))
 
 
+def _may_be_zero(values: Array, lowest: float, alpha: float) -> bool:
+    """Whether a betting interval for the mean of values in [lowest, 1] contains 0, without finding its ends."""
+    x, m = (values - lowest) / (1 - lowest), -lowest / (1 - lowest)
+    return not any(
+        _ruled_out(side, _bets(side, alpha, sequential=False), min(max(mean, _STEP), 1 - _STEP), log(2 / alpha))
+        for side, mean in ((x, m), (1 - x, 1 - m))
+    )
+
+
 def _outermost(grid: Sequence[float], possible: Callable[[float], bool]) -> float:
     """The first value, from the outside in, that is possible; refined between it and its neighbour outside."""
     first = next((i for i, r in enumerate(grid) if possible(r)), len(grid) - 1)
     if first == 0:
         return grid[0]
     outside, inside = grid[first - 1], grid[first]
-    for _ in range(30):
+    for _ in range(22):
         middle = (outside + inside) / 2
         outside, inside = (outside, middle) if possible(middle) else (middle, inside)
     return outside

@@ -26,7 +26,8 @@ def test_controls_have_the_size_and_types_that_their_rule_promises(shared, rule,
     try:
         found = draw_controls(shared, UNIVERSE, rule, 5, seed)
     except Invalid:
-        assert rule == "c3" and sum(map(is_mlp, shared)) > 2
+        mlps = sum(map(is_mlp, shared))
+        assert rule == "c3" and (mlps > 2 or len(shared) - mlps > 8)  # of 4 MLPs and 16 heads
         return
     for control in found:
         assert len(set(control)) == len(shared)

@@ -71,7 +71,7 @@ def test_the_matched_control_takes_the_nearest_norms_of_the_layer():
     norms = NORMS.copy()
     norms[UNIVERSE.index(["L1H0", "L1H1", "L1H2", "L1H3"])] = [5.0, 5.5, 4.9, 50.0]
     rule = control_rule("c3_matched", norms)
-    assert {c for c in draw_controls(("L1H0",), UNIVERSE, rule, 40)} == {("L1H1",), ("L1H2",)}
+    assert set(draw_controls(("L1H0",), UNIVERSE, rule, 40)) == {("L1H1",), ("L1H2",)}
     assert same_layer(("L1H0",), UNIVERSE, strata_of(("L1H0",), UNIVERSE, rule)) == 1
 
 
@@ -79,7 +79,7 @@ def test_matched_mlps_have_the_nearest_norm_whatever_their_layer():
     norms = NORMS.copy()
     norms[UNIVERSE.index(["L0MLP", "L1MLP", "L2MLP", "L3MLP"])] = [3.0, 9.0, 3.2, 2.9]
     rule = control_rule("c3_matched", norms)
-    assert {c for c in draw_controls(("L0MLP",), UNIVERSE, rule, 40)} == {("L2MLP",), ("L3MLP",)}
+    assert set(draw_controls(("L0MLP",), UNIVERSE, rule, 40)) == {("L2MLP",), ("L3MLP",)}
 
 
 def test_the_matched_control_says_what_it_needs():
@@ -98,7 +98,7 @@ def test_the_matched_control_says_what_it_needs():
 
 def test_equal_norms_are_told_apart_by_order():
     rule = control_rule("c3_matched", np.zeros(20))
-    assert {c for c in draw_controls(("L1H3",), UNIVERSE, rule, 40)} == {("L1H0",), ("L1H1",)}
+    assert set(draw_controls(("L1H3",), UNIVERSE, rule, 40)) == {("L1H0",), ("L1H1",)}
 
 
 @pytest.mark.parametrize("name", ["c3", "c3_any", "c3_typed_layer", "c3_matched"])
@@ -126,7 +126,9 @@ def test_parity_avoids_nothing():
 
 def test_short_pools_name_the_ways_out_also_for_bound_rules():
     for rule in ("c3_typed_layer", control_rule("c3_typed_layer"), control_rule("c3_matched", NORMS), control_rule("c3")):
-        with pytest.raises(Invalid, match="3 MLPs are needed but only 1 of 4 lies outside the shared set; use control: c3_parity .* c3_any"):
+        with pytest.raises(
+            Invalid, match=r"3 MLPs are needed but only 1 of 4 lies outside the shared set; use control: c3_parity .* c3_any"
+        ):
             draw_controls(("L0MLP", "L1MLP", "L2MLP"), UNIVERSE, rule, 20)
 
 

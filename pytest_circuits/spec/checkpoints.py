@@ -44,13 +44,15 @@ def absolute(folder: Path | str, written: str) -> str:
     return os.path.abspath(os.path.join(folder, os.path.expanduser(written)))
 
 
-def is_glob(written: str) -> bool:
-    """Whether a text has wildcards."""
-    return _WILD.search(written) is not None
+def is_glob(folder: Path | str, written: str) -> bool:
+    """Whether a text has wildcards, and is not itself a path that exists."""
+    return _WILD.search(written) is not None and not os.path.exists(absolute(folder, written))
 
 
 def directories(folder: Path | str, pattern: str) -> list[str]:
     """The directories that a pattern matches, relative to `folder`, as absolute paths in natural order: step-9 before step-10."""
+    if not is_glob(folder, pattern):
+        return [path] if os.path.isdir(path := absolute(folder, pattern)) else []
     found = glob.glob(os.path.expanduser(pattern), root_dir=folder, recursive=True)
     return sorted({path for one in found if os.path.isdir(path := absolute(folder, one))}, key=_natural)
 
@@ -127,7 +129,7 @@ class _Reader:
         if isinstance(one, str):
             if self.hub:
                 yield self.revision(one, where, None)
-            elif is_glob(one):
+            elif is_glob(self.path or self.folder, one):
                 yield from self.matching(one, where)
             else:
                 yield self.directory(one, where, None, None)
@@ -181,23 +183,24 @@ def _labels(found: Sequence[Found]) -> list[str]:
 
 
 def _ats(found: Sequence[Found]) -> list[float]:
-    given = [one.at for one in found]
-    read = numbers([one.name for one in found])
-    if any(at is not None for at in given):
-        merged = [at if at is not None else None if read is None else read[i] for i, at in enumerate(given)]
-        missing = [_shown(found[i]) for i, at in enumerate(merged) if at is None]
-        if missing:
-            raise ValueError(f"'at' is given for some checkpoints, and the name of {missing[0]} has no number for it; give it for all")
-        ats = [float(at) for at in merged if at is not None]
-        twice = next((at for at in ats if ats.count(at) > 1), None)
-        if twice is not None:
-            raise ValueError(f"two checkpoints are at {twice:.12g}; each needs a place of its own")
-        return ats
-    return [float(i) for i in range(len(found))] if read is None else read
+    unknown = [one for one in found if one.at is None]
+    read = numbers([one.name for one in unknown])
+    if len(unknown) == len(found):
+        return [float(i) for i in range(len(found))] if read is None else read
+    if read is None and unknown:
+        raise ValueError(f"'at' is given for some checkpoints, and the name of {_shown(unknown[0])} has no number for it; give it for all")
+    rest = iter(read or ())
+    ats = [float(next(rest) if one.at is None else one.at) for one in found]
+    twice = next((at for at in ats if ats.count(at) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two checkpoints are at {twice:.12g}; each needs a place of its own")
+    return ats
 
 
 def numbers(names: Sequence[str]) -> list[float] | None:
     """A number for each name, all different: that after `step`, `checkpoint`, `epoch`, `seed` …, else the only one that varies; or None."""
+    if not names:
+        return None
     marked = [_MARKED.search(name) for name in names]
     if all(marked):
         found = [float(match[1]) for match in marked if match]

@@ -31,23 +31,19 @@ def replace_models(models: Models, paths: Mapping[str, str]) -> tuple[dict[str, 
 
 def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
     like = replace(like, name=name, at=None)
-    if not _wild(path):
+    if not is_glob(Path.cwd(), path):
         return (_single(like, name, path),)
     matched = _matching(name, path)
     return series(name, [Found(one, os.path.basename(one)) for one in matched], like)
 
 
 def _single(source: ModelSource, name: str, path: str) -> ModelSource:
-    if _wild(path):
+    if is_glob(Path.cwd(), path):
         matched = _matching(name, path)
         if len(matched) > 1:
             raise OptionError(f"--circuits-model {name}={path}: {len(matched)} directories match, and {name!r} is a single checkpoint")
         path = matched[0]
     return replace(source, path=model_path(Path.cwd(), path), revision=None, loader=None, fixture=None)
-
-
-def _wild(path: str) -> bool:
-    return is_glob(path) and not os.path.exists(absolute(Path.cwd(), path))
 
 
 def _matching(name: str, pattern: str) -> list[str]:

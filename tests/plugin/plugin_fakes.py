@@ -24,7 +24,10 @@ LOG: Path | None = None  # one line is appended for every model that is opened a
 
 
 class Stated(Parameters):
-    """Values of the estimate; `raises` names what happens instead; a task is measured with `method` before."""
+    """Values of the estimate; `raises` names what happens instead; a task is measured with `method` before.
+
+    `slope` times the model's place in its series is added; `from_on` is the first place from which on it is not invalid.
+    """
 
     value: float = 0.5
     low: float = 0.4
@@ -34,6 +37,8 @@ class Stated(Parameters):
     raises: str | None = None
     task: TaskName | None = None
     method: str = "atp"
+    slope: float = 0.0
+    from_on: float = 0.0
 
 
 def _judge(claim: Claim) -> Any:
@@ -44,6 +49,9 @@ def _judge(claim: Claim) -> Any:
         encoded = yield Encode(claim.model, claim.tasks[p.task])
         scores = yield Attribute(claim.model, claim.tasks[p.task], p.method)
         details |= {"examples": encoded.n, "scored": scores.scores.shape}
+    at = claim.model.at or 0.0
+    if at < p.from_on:
+        raise Invalid(f"no behaviour yet at {at:g}")
     if p.raises == "bug":
         raise KeyError("a bug in a property")
     if p.raises == "invalid":
@@ -54,7 +62,8 @@ def _judge(claim: Claim) -> Any:
         raise KeyboardInterrupt
     value = float("nan") if p.raises == "nan" else p.value
     low = float("-inf") if p.raises == "infinite" else p.low
-    return Estimate(value, (low, p.high), p.n, p.confidence, "stated", "stated", details, p.unsettled)
+    rise = p.slope * at
+    return Estimate(value + rise, (low + rise, p.high + rise), p.n, p.confidence, "stated", "stated", details, p.unsettled)
 
 
 STATED = Property("stated", Stated, _judge, 0.0, 1.0, "a number that the spec states")

@@ -73,6 +73,7 @@ CHECKS: dict[str, Any] = {
     "not": lambda v, r, s, root: [f"{v!r} fits {r!r}"] if _fits(v, r, root) else [],
     "required": _when(dict, lambda v, r: set(r) <= set(v)),
     "minProperties": _when(dict, lambda v, r: len(v) >= r),
+    "maxProperties": _when(dict, lambda v, r: len(v) <= r),
     "propertyNames": lambda v, r, s, root: [f for key in v for f in faults(key, r, root)],
     "properties": _object,
     "additionalProperties": _others,
@@ -90,7 +91,12 @@ CHECKS: dict[str, Any] = {
 
 GOOD = """
 version: 1
-models: {candidate: {path: ../m, revision: main, dtype: float32}, made: {loader: "a.b:c"}}
+models:
+  candidate: {path: ../m, revision: main, dtype: float32}
+  made: {loader: "a.b:c"}
+  run: {checkpoints: ../run/step-*}
+  hub: {path: org/name, checkpoints: {revisions: [step1, step2]}}
+  seeds: {checkpoints: [../a, {path: ../b, at: 1.5}], dtype: float32}
 tasks:
   addition: {builtin: addition, digits: 2, n: 256, seed: 0}
   mine: {file: data/mine.jsonl, scoring: argmax, stop: digits}
@@ -100,6 +106,8 @@ claims:
   a: {reuse: {task: [addition, mine], p: [0.5, 1]}, at_least: 0.4, marks: [slow, {xfail: {strict: true}}]}
   b: {jaccard: {tasks: [addition, mine]}, at_most: 0.6, model: made}
   c: {necessity: {task: mine, circuit: {task: addition}, ablation: mean}, within: [0.1, 0.9], expect: refuted, models: [made]}
+  d: {trajectory: {of: {reuse: {task: [mine], p: 0.5}}, shape: [no_drop, spread]}, at_most: 0.1, model: run}
+  e: {trajectory: {of: [{necessity: {task: mine}}], shape: emerges_by, at: 100}, at_least: 0.1}
 """
 BAD = {
     "an unknown key": ("version: 1", "version: 1\nmodles: {}"),
@@ -108,7 +116,7 @@ BAD = {
     "an unknown built-in": ("builtin: addition", "builtin: additoin"),
     "two kinds of task": ("{file: data/mine.jsonl", "{builtin: ioi, file: data/mine.jsonl"),
     "a negative n": ("n: 256", "n: -1"),
-    "an unknown property": ("reuse:", "reuze:"),
+    "an unknown property": ("a: {reuse:", "a: {reuze:"),
     "two properties": ("{jaccard: ", "{reuse: {task: mine}, jaccard: "),
     "no bound": ("at_least: 0.4, ", ""),
     "two bounds": ("at_most: 0.6", "at_most: 0.6, at_least: 0.1"),
@@ -120,6 +128,16 @@ BAD = {
     "an unknown verdict": ("expect: refuted", "expect: refused"),
     "a range of one number": ("[0.1, 0.9]", "[0.1]"),
     "model and models": ("model: made", "model: made, models: [made]"),
+    "checkpoints of a loader": ("{checkpoints: ../run/step-*}", "{loader: 'a:b', checkpoints: ../run/step-*}"),
+    "a revision beside checkpoints": ("{path: org/name, ", "{path: org/name, revision: main, "),
+    "no checkpoints": ("[../a, {path: ../b, at: 1.5}]", "[]"),
+    "an unknown key of a checkpoint": ("at: 1.5", "att: 1.5"),
+    "an unknown property inside": ("{necessity: {task: mine}}", "{necesity: {task: mine}}"),
+    "a series inside": ("{necessity: {task: mine}}", "{role_stability: {task: mine}}"),
+    "two properties inside": ("{necessity: {task: mine}}", "{necessity: {task: mine}, reuse: {task: mine}}"),
+    "an unknown parameter inside": ("{task: [mine], p: 0.5}", "{task: [mine], q: 0.5}"),
+    "a confidence inside": ("{task: [mine], p: 0.5}", "{task: [mine], confidence: 0.5}"),
+    "an unknown shape": ("shape: emerges_by", "shape: emerges_before"),
     "a name with a bracket": ("  b:", "  'b[0]':"),
 }  # fmt: skip
 

@@ -22,7 +22,8 @@ from .attribution.base import Call, attribute
 from .attribution.conservation import conservation
 from .engine.contributions import contribution_norms
 from .engine.encode import EncodedTask, encode
-from .engine.loading import behaviour_digest, dtype_of, load_model, load_tokenizer, weights_digest
+from .engine.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer
+from .engine.plain import plain_state, refuse_compiled
 from .engine.runner import Runner
 from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
@@ -44,14 +45,17 @@ class Subject:
     def __init__(self, model: nn.Module, tokenizer: Any = None, name: str = "") -> None:
         self.model, self.tokenizer = model, tokenizer
         self.name = name or type(model).__name__
+        refuse_compiled(model)
+        plain_state(model)
         self.anatomy = anatomy_of(model)
+        self._digest = Digest(model)
         self._runner = Runner(model, self.anatomy)
         self._encoded: dict[str, EncodedTask] = {}
 
     @property
     def fingerprint(self) -> str:
-        """A digest of config and weights as they are now."""
-        return weights_digest(self.model)
+        """A digest of config and weights as they are now; read anew only when they may have changed."""
+        return self._digest.now()
 
     def __repr__(self) -> str:
         u = self.anatomy.universe

@@ -16,6 +16,7 @@ from torch import nn
 
 from ..anatomy.families import FAMILIES
 from ..errors import ModelError, OptionError
+from .plain import content_key, plain_state
 from .taps import measuring
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -204,14 +205,38 @@ def behaviour_digest(model: nn.Module) -> str:
 
 
 def weights_digest(model: nn.Module) -> str:
-    """sha256 over the class, the config, and the names, types, shapes and bytes of all parameters and buffers."""
+    """sha256 over the class, the config, and the names, types, shapes and bytes of all parameters and buffers.
+
+    Raises `ModelError` for a quantised model.
+    """
     digest = hashlib.sha256(type(model).__name__.encode())
+    digest.update(_settings(model).encode())
+    for name, tensor in sorted(plain_state(model).items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        data = tensor.detach().cpu().contiguous()
+        digest.update(data.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:32]
+
+
+def _settings(model: nn.Module) -> str:
+    """What the config says of what is computed."""
     config: Any = getattr(model, "config", None)
     entries: dict[str, Any] = config.to_dict() if hasattr(config, "to_dict") else {}
     settings = {key: value for key, value in entries.items() if key not in _NOT_COMPUTED and "drop" not in key}
-    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        data = tensor.detach().cpu().contiguous()
-        digest.update(data.reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()[:32]
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+class Digest:
+    """The digest of a model's weights as they are now, computed anew only when they may have changed."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._known: tuple[object, str] | None = None
+
+    def now(self) -> str:
+        """`weights_digest` of the model. Raises `ModelError` for a quantised one."""
+        content = content_key(plain_state(self._model))
+        key = None if content is None else (_settings(self._model), content)
+        if key is None or self._known is None or self._known[0] != key:
+            self._known = key, weights_digest(self._model)
+        return self._known[1]

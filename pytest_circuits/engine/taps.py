@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import MeasurementError
+from .plain import refuse_compiled
 
 Edit = Callable[[Tensor], Tensor | None]
 
@@ -119,7 +120,11 @@ class Taps:
 
 @contextmanager
 def measuring(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode and frozen parameters for the time of a measurement; every flag is put back afterwards."""
+    """Evaluation mode and frozen parameters for the time of a measurement; every flag is put back afterwards.
+
+    Raises `ModelError` for a model that is compiled by now.
+    """
+    refuse_compiled(model)
     modes = [(module, module.training) for module in model.modules()]
     flags = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     frame = Frame(model)

@@ -26,7 +26,7 @@ from .properties.base import AnyParameters, Property
 from .results import Description
 from .sources import ModelSource, TaskSource
 from .tasks import TASKS
-from .verdict import CERTIFIED, VERDICTS, Bound, Estimate
+from .verdict import CERTIFIED, EXPECTATIONS, Bound, Estimate
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -202,8 +202,8 @@ class Bench:
         if not isinstance(measured, Measured):
             raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
         bound = _bound(measured, at_least, at_most, within)
-        if expect not in VERDICTS:
-            raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, VERDICTS)}")
+        if expect not in EXPECTATIONS:
+            raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, EXPECTATIONS)}")
         item = self._session.item
         assert item is not None
         facts = describe(

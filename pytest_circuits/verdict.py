@@ -9,6 +9,13 @@ from typing import Any
 
 CERTIFIED, REFUTED, INCONCLUSIVE, INVALID = "certified", "refuted", "inconclusive", "invalid"
 VERDICTS = (CERTIFIED, REFUTED, INCONCLUSIVE, INVALID)
+MEASURED = "measured"  # expected of a study: any verdict but invalid
+EXPECTATIONS = (*VERDICTS, MEASURED)
+
+
+def as_expected(verdict: str, expect: str) -> bool:
+    """Whether a claim with this verdict passes."""
+    return verdict != INVALID if expect == MEASURED else verdict == expect
 
 
 @dataclass(frozen=True)

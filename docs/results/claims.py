@@ -26,7 +26,7 @@ class Report:
         return cls(tuple(content["claims"]), content["models"])
 
     def select(self, **wanted: Any) -> Iterator[Claim]:
-        """Claims whose field (`property`, `model`, `task` for the first …), `tasks` or parameters have these values; a tuple means any of them."""
+        """Claims whose fields, first task (`task`) or parameters have these values; a tuple means any of them."""
         for claim in self.claims:
             if all(_fits(claim, key, value) for key, value in wanted.items()):
                 yield claim

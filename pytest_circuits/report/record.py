@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from ..verdict import as_expected
 from .document import plain
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *,
             "n": 0 if estimate is None else estimate.n,
             "bound": facts["bound"],
             "verdict": judgement.verdict.kind,
-            "passed": judgement.verdict.kind == facts["expect"] if passed is None else passed,
+            "passed": as_expected(judgement.verdict.kind, facts["expect"]) if passed is None else passed,
             "reason": judgement.verdict.reason,
             **{key: value for key, value in facts.items() if key not in (*told, "bound")},
             "details": judgement.details,

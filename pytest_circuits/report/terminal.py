@@ -23,7 +23,9 @@ def label(claim: Mapping[str, Any]) -> str:
 def row(claim: Mapping[str, Any]) -> list[str]:
     """One line of the table."""
     interval = claim["interval"]
-    expected = " (as expected)" if claim["passed"] else f" (expected {claim['expect']})"
+    expected = f" (expected {claim['expect']})"
+    if claim["passed"]:
+        expected = " (a study)" if claim["expect"] == "measured" else " (as expected)"
     verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else expected)
     return [
         label(claim), claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),

@@ -10,9 +10,12 @@ LETTERS = {"invalid": "!", "refuted": "F", "inconclusive": "?", "certified": "F"
 
 
 def passed(records: Sequence[Mapping[str, Any]]) -> str:
-    """The word of a test that passed: CERTIFIED, REFUTED (as expected) …"""
+    """The word of a test that passed: CERTIFIED, REFUTED (as expected), REFUTED (a study) …"""
     worst = min(records, key=lambda r: ORDER.index(r["verdict"]))
-    return str(worst["verdict"]).upper() + (" (as expected)" if worst["passed"] and worst["verdict"] != "certified" else "")
+    how = ""
+    if worst["passed"] and worst["verdict"] != "certified":
+        how = " (a study)" if worst["expect"] == "measured" else " (as expected)"
+    return str(worst["verdict"]).upper() + how
 
 
 def failed(records: Sequence[Mapping[str, Any]], inconclusive: str = "fail") -> tuple[str, str] | None:

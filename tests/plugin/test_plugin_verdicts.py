@@ -48,6 +48,16 @@ def test_a_claim_passes_with_the_expected_verdict_and_no_other(box, expect):
             result.stdout.fnmatch_lines([f"{word} {where}{f' - {verdict}: stated' if TELLING else ''}*"])
 
 
+def test_a_study_passes_with_any_verdict_but_invalid(box):
+    """`expect: measured` shows how a published bound fares; what could not be measured still fails."""
+    box.spec("\n".join(claim(verdict, "measured", name=verdict) for verdict in VALUES))
+    result = box.run("-rA")
+    result.assert_outcomes(passed=3, failed=1)
+    assert {name: record["passed"] for name, record in box.claims.items()} == {verdict: verdict != "invalid" for verdict in VALUES}
+    result.stdout.fnmatch_lines(["REFUTED (a study) s.circuits.yaml::refuted::tiny", "INVALID (expected measured) s.circuits.yaml::invalid*"])
+    result.stdout.fnmatch_lines(["refuted * refuted (a study)", "invalid * invalid (expected measured)"])
+
+
 def test_each_verdict_has_its_letter_and_its_word(box):
     box.spec("\n".join(claim(verdict, name=verdict) for verdict in VALUES))
     box.run("-p", "no:cacheprovider")

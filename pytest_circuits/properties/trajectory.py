@@ -270,7 +270,8 @@ def _told(p: Trajectory, points: Sequence[Point], left_out: Sequence[Point], whe
     places = " and ".join(f"{one.value:.3f} at {_number(one.at)}" for one in where)
     lines.append(f"{_MEANING[p.shape].format(at=_number(p.at))}: {value:.3f} ({places})")
     if left_out:
-        lines.append(f"left out: {'; '.join(f'{one.model.name} ({one.found})' for one in left_out)}")
+        names, last = ", ".join(one.model.name for one in left_out), left_out[-1]
+        lines.append(f"left out: {names}; {last.model.name}: {last.found}")
     return lines
 
 

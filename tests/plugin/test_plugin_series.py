@@ -48,7 +48,7 @@ def test_a_claim_is_made_of_each_checkpoint_or_of_the_series(run):
         "one::run@step-10": "certified",
     }
     text = run.result.stdout.str()
-    assert "s.circuits.yaml:9 claim 'falling', model 'run'" in text
+    assert "s.circuits.yaml:8 claim 'falling', model 'run'" in text
     assert "stated over 3 models" in text and "0.850 at 5 and 0.600 at 30" in text
     assert "invalid for 'run@step-5', and `invalid: fail` leaves none out: no behaviour yet at 5" in text
 

@@ -176,7 +176,7 @@ def test_the_whole_curve_is_in_the_details(bench):
     assert found.details["told"] == [
         "stated over 5 models, in share: 10: –, 20: 0.500, 30: 0.450, 40: 0.600, 50: 0.300",
         "largest drop from a model to a later one: 0.300 (0.600 at 40 and 0.300 at 50)",
-        f"left out: m@10 ({reason})",
+        f"left out: m@10; m@10: {reason}",
     ]
     assert (found.n, found.property) == (50, "trajectory")
     assert found.kind == "simultaneous over 5 models (Bonferroni) of: stated interval"

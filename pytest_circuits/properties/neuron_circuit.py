@@ -76,16 +76,14 @@ def two_sided(claim: Claim) -> Generator[Any, Any, TwoSided]:
     return TwoSided(ground, ground.gains(kept)[0], ground.gains(removed)[0], details)
 
 
-def told(details: dict[str, Any], metric: str) -> list[str]:
-    """The comparison in words. `details` holds both faithfulness and completeness."""
-    m, units = details["mean_metric"], unit_words(details)
+def told(details: dict[str, Any], other: str) -> list[str]:
+    """The comparison in words; `other` names the second number, completeness beside faithfulness or the reverse."""
+    d, m = details, details["mean_metric"]
     return [
-        f"circuit: the {details['neurons']} {units} of largest |mean {details['attribution']} score| of {details['universe']} "
-        f"({details['site']}, {details['ablation']} ablation); attention stays live",
-        f"mean {metric}: intact {m['intact']:.3g}, circuit kept {m['kept']:.3g}, circuit removed {m['removed']:.3g}, "
+        f"{d['neurons']} of {d['universe']} {unit_words(d)} ({d['attribution']}, {d['site']}, {d['ablation']} ablation); "
+        f"{other} {d[other]:.2f}; attention stays live",
+        f"mean metric: intact {m['intact']:.3g}, circuit kept {m['kept']:.3g}, circuit removed {m['removed']:.3g}, "
         f"all neurons ablated {m['nothing']:.3g}",
-        f"faithfulness (circuit kept) {details['faithfulness']:.3f}, completeness (circuit removed) {details['completeness']:.3f}, "
-        "as shares of what ablating all neurons costs",
     ]
 
 

@@ -32,7 +32,7 @@ def judge(claim: Claim) -> Steps:
         "faithfulness": faithfulness,
         "faithfulness_interval": list(faithful),
     }
-    details["told"] = told(details, p.metric)
+    details["told"] = told(details, "faithfulness")
     n = len(found.ground.groups)
     return Estimate(value, interval, n, p.confidence, "Fieller interval over groups", "neuron_completeness", details)
 

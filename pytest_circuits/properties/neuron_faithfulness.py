@@ -32,7 +32,7 @@ def judge(claim: Claim) -> Steps:
         "completeness": completeness,
         "completeness_interval": list(complete),
     }
-    details["told"] = told(details, p.metric)
+    details["told"] = told(details, "completeness")
     n = len(found.ground.groups)
     return Estimate(value, interval, n, p.confidence, "Fieller interval over groups", "neuron_faithfulness", details)
 

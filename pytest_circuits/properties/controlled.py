@@ -154,6 +154,7 @@ def relative(difference: float, whole: Any, groups: list[str], contrast: Callabl
 def control_details(name: str, shared: tuple[str, ...], universe: Universe, draws: Controls, outcome: Outcome) -> dict[str, Any]:
     """What a reader wants to know of the controls."""
     from ..stats import controls
+    from ..stats.nearby import same_layer
 
     return {
         "rule": name,
@@ -161,5 +162,6 @@ def control_details(name: str, shared: tuple[str, ...], universe: Universe, draw
         "accuracies": [round(float(a), 4) for a in outcome.correct.mean(1)],
         "distinct_sets": controls.distinct(shared, universe, draws.rule),
         "expected_overlap": controls.expected_overlap(shared, universe, draws.rule),
+        "matched_by_layer": same_layer(shared, universe, controls.strata_of(shared, universe, draws.rule)),
         "sets": [list(d) for d in draws.sets],
     }

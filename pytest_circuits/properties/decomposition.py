@@ -80,11 +80,16 @@ class Decomposition(RemovalParameters):
 
 @dataclass(frozen=True)
 class _Controls:
-    """Control sets, or why there are none; `outside` is the expected share of a control that lies outside S_A ∪ S_B."""
+    """Control sets, or why there are none.
+
+    outside: the expected share of a control that lies outside S_A ∪ S_B. same_layer: how many members of the part have a
+    counterpart of their own type and layer in every draw.
+    """
 
     sets: list[tuple[str, ...]]
     outside: float = 0.0
     distinct: int = 0
+    same_layer: int = 0
     reason: str | None = None
 
 
@@ -119,6 +124,7 @@ def judge(claim: Claim) -> Steps:
             "draws": len(controls.sets),
             "distinct_sets": controls.distinct,
             "expected_share_outside_both": controls.outside,
+            "matched_by_layer": controls.same_layer,
             "reason": controls.reason,
             "sets": [list(one) for one in controls.sets],
         },
@@ -158,8 +164,8 @@ def _drawn(claim: Claim, units: tuple[str, ...], a: Discovered, b: Discovered, u
     p: Decomposition = claim.parameters
     if p.control == NONE:
         return _Controls([], reason="control: none")
-    from ..stats.controls import distinct, draw_controls, expected_overlap
-    from ..stats.nearby import control_rule
+    from ..stats.controls import distinct, draw_controls, expected_overlap, strata_of
+    from ..stats.nearby import control_rule, same_layer
 
     norms = None
     if CONTROLS.fact(p.control, "norms"):
@@ -175,7 +181,8 @@ def _drawn(claim: Claim, units: tuple[str, ...], a: Discovered, b: Discovered, u
         if p.against == "control":
             raise
         return _Controls([], reason=str(problem))
-    return _Controls(sets, 1 - expected_overlap(units, universe, rule, either), possible)
+    outside = 1 - expected_overlap(units, universe, rule, either)
+    return _Controls(sets, outside, possible, same_layer(units, universe, strata_of(units, universe, rule)))
 
 
 def _selectivity(

@@ -12,6 +12,7 @@ from .betting import _STEP, _bets, _ruled_out, grouped_mean_interval, shuffled
 from .groups import Array, group_means, level
 
 _GRID = 12
+_FAR = 1e6
 
 
 def betting_ratio(
@@ -39,7 +40,7 @@ def betting_ratio(
         return _may_be_zero(x - r * y, -r, level(confidence))
 
     ceiling = max(1.0, 2 * value)
-    while possible(ceiling):
+    while ceiling < _FAR and possible(ceiling):
         ceiling *= 2
     low = _outermost([value * i / _GRID for i in range(_GRID + 1)], possible)
     high = _outermost([value + (ceiling - value) * (_GRID - i) / _GRID for i in range(_GRID + 1)], possible)

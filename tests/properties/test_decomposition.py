@@ -137,6 +137,7 @@ def test_against_control_subtracts_what_random_sets_cost_and_counts_the_draws():
 def test_a_matched_control_asks_for_norms_and_takes_neighbours():
     made = world()
     found = decompose(made, "specific", control="c3_matched")
+    assert found.details["control"]["matched_by_layer"] == 1  # layer 1 has no head outside both sets
     (request,) = [r for asked in made.asked for r in asked if isinstance(r, Norms)]
     assert (request.task.name, request.part.which) == ("a", "discovery")
     assert {u[:2] for one in found.details["control"]["sets"] for u in one} <= {"L0", "L1", "L2"}

@@ -20,8 +20,8 @@ class LayerProfile(CircuitParameters):
     """Mean over evaluation examples of the share of the example's circuit that lies in some of the layers.
 
     `part: early`, `middle` or `late`: thirds of the depth. Layer ℓ of L belongs to the third that holds its middle,
-    (2ℓ+1)/2L, in exact arithmetic; one exactly on a border is middle. So early and late are equally many, L = 4 is 1 + 2 + 1,
-    and each layer has one part. `layers: [a, b]`: layers a to b, counted from 0, both included. `weight: count` counts components,
+    (2ℓ+1)/2L, in whole numbers; it never lies on a border. So early and late are equally many, and L = 4 is 1 + 2 + 1.
+    `layers: [a, b]`: layers a to b, counted from 0, both included. `weight: count` counts components,
     `attribution` weighs each by its |score|. Range [0, 1]; a random circuit has the share of layers. Scores of `eap` are sums
     over readers, which favours early layers; the report says so. Examples without a circuit are left out and counted. Invalid: a
     part without layers, all layers, below the accuracy gate. Source: arXiv 2605.08348. Interval: betting, over groups.
@@ -44,8 +44,8 @@ class LayerProfile(CircuitParameters):
 
 
 def third(layer: int, layers: int) -> str:
-    """The third of the depth that holds the middle of a layer: with a border of the thirds exactly there, middle."""
-    middle = 3 * (2 * layer + 1)  # in units of 1/(6·layers): borders at 2·layers and 4·layers
+    """The third of the depth that holds the middle of a layer."""
+    middle = 3 * (2 * layer + 1)  # in units of 1/(6·layers): odd, while the borders, 2·layers and 4·layers, are even
     return PARTS[0] if middle < 2 * layers else PARTS[2] if middle > 4 * layers else PARTS[1]
 
 

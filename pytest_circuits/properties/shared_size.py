@@ -21,7 +21,7 @@ class SharedSize(CircuitParameters):
     """|S_P| / N, the share of all components that are in at least a share P of the discovery examples' circuits.
 
     `of: circuit` divides by the circuit size K instead (with `threshold`, by the mean size of the circuits): what share of
-    a circuit is shared, which can be more than 1 but not more than 1/P. Range [0, 1/P]; 0 when S_P is empty, which the report says.
+    a circuit is shared, which can be more than 1. Range [0, 1], or [0, 1/P] of a circuit; 0 when S_P is empty, which the report says.
     The report adds heads, MLPs and layers. Invalid below the accuracy gate, and when all attribution scores are zero. At a P at which
     every discovery example counts, nothing is settled. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over groups,
     sets recomputed; approximate, since the size is a whole number that noise pulls down: 95% intervals covered the truth in 91–100% of
@@ -57,8 +57,7 @@ def judge(claim: Claim) -> Steps:
             return count * (counts @ sizes) / np.maximum((counts @ tallies).sum(1), 1)
         return count / whole
 
-    most = 1.0 if p.of == "universe" else 1 / p.p
-    value, interval, parts = bootstrap.bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, 0.0, most)
+    value, interval, parts = bootstrap.bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, *_limits(p))
     names = found.circuits.shared(p.p)
     shared = set_details(names, found.universe)
     of = f"{found.universe.components} components" if p.of == "universe" else f"a circuit of {whole:.3g}"
@@ -93,6 +92,17 @@ def _whole(p: SharedSize, found: Discovered, mean: float) -> float:
     return mean if p.threshold is not None else float(Size.parse(p.size).of(len(scores.units), p.rounding))
 
 
+def _limits(p: SharedSize) -> tuple[float, float]:
+    return 0.0, 1.0 if p.of == "universe" else 1 / p.p
+
+
 SHARED_SIZE = Property(
-    "shared_size", SharedSize, judge, 0.0, None, "how many components recur over a task's prompts: the size of the shared set", "share"
+    "shared_size",
+    SharedSize,
+    judge,
+    0.0,
+    None,
+    "how many components recur over a task's prompts: the size of the shared set",
+    "share of components",
+    limits=_limits,
 )

@@ -137,6 +137,12 @@ def _details(p: Sufficiency, found: Subject, kept: Outcome) -> dict[str, Any]:
     }
 
 
+def _limits(p: Sufficiency) -> tuple[float | None, float | None]:
+    if p.definition == "relative":
+        return (0.0, None) if p.control == NO_CONTROL else (None, None)
+    return 0.0 if p.control == NO_CONTROL else -1.0, 1.0
+
+
 SUFFICIENCY = Property(
     "sufficiency",
     Sufficiency,
@@ -145,4 +151,5 @@ SUFFICIENCY = Property(
     1.0,
     "the shared set on its own does the task, and better than a random set of the same capacity",
     "accuracy points",
+    limits=_limits,
 )

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties.layer_profile import LayerProfile, third
+from pytest_circuits.properties.shared_size import SHARED_SIZE, SharedSize
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
 from pytest_circuits.units import Universe
@@ -111,7 +112,29 @@ def test_shared_size_of_a_threshold_circuit_is_a_share_of_the_mean_circuit():
     mean = 2 - np.mean(discovery % 2)
     assert found.details["mean_circuit_size"] == pytest.approx(mean)
     assert found.value == pytest.approx(1 / mean)
+    assert found.details["divided_by"] == pytest.approx(mean)
     assert found.interval[0] < found.value < found.interval[1]
+
+
+def test_more_units_than_a_circuit_has_can_be_shared_but_not_more_than_1_over_p_times_as_many():
+    """Each of three units is in two of three circuits of two: S at P = 0.6 has three, 1.5 circuits."""
+    scores = circuits(["L0H0", "L0H1"], ["L0H1", "L0H2"], ["L0H2", "L0H0"])[:39]
+    made = Study(UNIVERSE, {"t": Fake(scores)})
+    found = made.judge("shared_size", task="t", p=0.5, size=2, of="circuit", split="in_sample")
+    assert found.value == 1.5 and found.interval[1] <= 2
+    assert SHARED_SIZE.range(SharedSize(task="t", p=0.5, of="circuit")) == (0, 2)
+    assert SHARED_SIZE.range(SharedSize(task="t", p=0.5)) == (0, 1)
+
+
+def test_the_shared_set_comes_from_the_discovery_examples():
+    """On the evaluation examples other units are the strongest, and more of them."""
+    scores = planted_scores(N, UNIVERSE, ["L0H0"])
+    scores[EVALUATION] = planted_scores(N, UNIVERSE, ["L3H0", "L3MLP"], 1)[EVALUATION]
+    made = study(scores)
+    found = made.judge("shared_size", task="t", p=0.9, size=2)
+    assert (found.details["shared_set"]["units"], found.n) == (["L0H0"], 20)
+    assert made.judge("circuit_match", task="t", known=["L0H0"], p=0.9, size=2).value == 1
+    assert made.judge("composition", task="t", size=2).value == 0.5
 
 
 def test_an_empty_shared_set_has_size_0_and_says_so():
@@ -211,6 +234,13 @@ def test_layer_profile_averages_the_share_of_the_layers_by_count_and_by_score():
     assert (details["layers"], details["chance"]) == ([0, 1, 2], 0.75)
     assert details["count_per_layer"] == pytest.approx([2 * (1 - second), second, 0, 1])
     assert sum(details["share_per_layer"]["attribution"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_only_scores_inside_the_circuit_weigh_in_the_layer_profile():
+    """Half of all |score| lies outside, in another layer."""
+    scores = circuits(["L0H0", "L3H0"])
+    scores[:, UNIVERSE.index(["L1H0", "L1H1", "L1H2"])] = -0.9
+    assert study(scores).judge("layer_profile", task="t", size=2, part="early", weight="attribution").value == pytest.approx(2 / 3)
 
 
 def test_layer_profile_says_that_sums_over_readers_favour_early_layers():

@@ -44,10 +44,10 @@ def test_circuits_above_compares_in_exact_arithmetic(row, threshold):
 
 
 def test_a_unit_with_exactly_the_threshold_is_in_although_floats_say_otherwise():
-    """0.1 · 3 is a little more than 0.3 in floats, 3 of 30 is a tenth."""
-    row = [3, 9, 9, 9, 0, 0, 0, 0]
-    assert 0.1 * 3 * 10 > 3 * 1.0
-    assert made_of([row]).circuits_above(0.1).members.tolist() == [[True] * 4 + [False] * 4]
+    """7 of 100 is 7%, and in floats 0.07 · 100 is more than 7."""
+    assert 0.07 * 100.0 > 7.0
+    row = [7, 93, 0, 0, 0, 0, 0, 0]
+    assert made_of([row]).circuits_above(0.07).members.tolist() == [[True] * 2 + [False] * 6]
 
 
 def test_rows_without_scores_have_no_circuit():

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties.necessity import Necessity
-from pytest_circuits.properties.sufficiency import Sufficiency
+from pytest_circuits.properties.sufficiency import SUFFICIENCY, Sufficiency
 from pytest_circuits.requests import Ablate, Norms
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
@@ -141,3 +141,17 @@ def test_necessity_and_sufficiency_refuse_unknown_controls_and_only_one_takes_no
     assert Sufficiency(task="t", control="none").control == "none"
     with pytest.raises(ValidationError, match="unknown control 'none'"):
         Necessity(task="t", control="none")
+
+
+@pytest.mark.parametrize(
+    ("more", "limits"),
+    [
+        ({}, (-1, 1)),
+        ({"control": "none"}, (0, 1)),
+        ({"definition": "relative"}, (None, None)),
+        ({"definition": "relative", "control": "none"}, (0, None)),
+    ],
+)
+def test_the_range_of_values_follows_from_the_parameters(more, limits):
+    """So that a bound that every value meets is refused."""
+    assert SUFFICIENCY.range(Sufficiency(task="t", **more)) == limits

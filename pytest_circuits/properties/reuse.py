@@ -36,12 +36,12 @@ class Reuse(CircuitParameters):
     definition: Annotated[Literal["coverage", "size"], Field(description="coverage: |C∩S|/|C|; size: min(|S|,k)/k")] = "coverage"
     beside: Annotated[
         list[TaskName],
-        Field(json_schema_extra={"circuits": "task"}, description="other tasks, whose shared sets are scored as well, for comparison"),
+        Field(json_schema_extra={"circuits": "task"}, description="other tasks, whose shared sets are scored as well, for comparison; the task itself is left out"),
     ] = []  # noqa: RUF012 (pydantic copies it)
 
     @model_validator(mode="after")
     def _others(self) -> Reuse:
-        if self.task in self.beside or len(set(self.beside)) < len(self.beside):
+        if len(set(self.beside)) < len(self.beside) or self.beside == [self.task]:
             raise ValueError(f"beside names other tasks than {self.task!r}, each once; got {', '.join(self.beside)}")
         return self
 
@@ -63,7 +63,7 @@ def judge(claim: Claim) -> Steps:
     groups = found.groups(found.evaluation)
     value, interval, count = grouped_mean_interval(coverage, groups, p.confidence)
     beside: dict[str, Any] = {}
-    for task in p.beside:
+    for task in (one for one in p.beside if one != p.task):
         other = yield from attempt(discovered(claim, task))
         beside[task] = _beside(other, evaluation, groups, p.definition)
     frequency = discovery.counts / len(discovery)

@@ -55,6 +55,23 @@ def takes_list(annotation: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, (Sequence, set, frozenset)) and not issubclass(kind, (str, bytes))
 
 
+def takes_lists(annotation: Any) -> bool:
+    """Whether a type may hold lists inside its list, so that a list of lists is one value of it and not several."""
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return takes_lists(inside[0])
+    if origin in (Union, types.UnionType):
+        return any(map(takes_lists, inside))
+    return takes_list(annotation) and (not inside or any(takes_list(one) for one in inside if one is not Ellipsis))
+
+
+def several(annotation: Any, value: Any) -> bool:
+    """Whether a value in a spec is a list of values of this type, each of which makes a test of its own."""
+    if not isinstance(value, list):
+        return False
+    return not takes_list(annotation) or (bool(value) and all(isinstance(one, list) for one in value) and not takes_lists(annotation))
+
+
 def check_defaults(problems: Problems, used: set[str]) -> dict[str, Any]:
     """The usable entries of `defaults`. Names that no property knows, and values that none accepts, are reported.
 
@@ -85,7 +102,7 @@ def _default_fits(problems: Problems, name: str, value: Any, used: set[str]) -> 
 
 
 def _complaints(prop: Property, name: str, value: Any) -> list[tuple[Where, str]]:
-    listed = isinstance(value, list) and not takes_list(prop.parameters.model_fields[name].annotation)
+    listed = several(prop.parameters.model_fields[name].annotation, value)
     found: list[tuple[Where, str]] = []
     for index, one in enumerate(value) if listed else [(None, value)]:
         try:
@@ -177,7 +194,7 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
 
 def _is_listed(prop: Property, name: str, value: Any) -> bool:
     field = prop.parameters.model_fields.get(name)
-    return field is not None and isinstance(value, list) and not takes_list(field.annotation)
+    return field is not None and several(field.annotation, value)
 
 
 def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any],
@@ -240,7 +257,7 @@ def _ids(parameters: AnyParameters, picked: Mapping[str, Pick]) -> Iterator[str]
     for name, pick in picked.items():
         if pick.ids is not None:
             yield from pick.ids
-        elif name != "task":
+        elif name not in ("task", "tasks"):
             yield f"{_slug(name)}={_slug(pick.value)}"
 
 

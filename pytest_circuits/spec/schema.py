@@ -28,7 +28,7 @@ from .document import (
     LoaderTask,
     ModelEntry,
 )
-from .parameters import takes_list
+from .parameters import takes_lists
 
 Json = dict[str, Any]
 _NOISE = ("title", "circuits")
@@ -99,7 +99,7 @@ def _property(prop: Property, definitions: Json) -> Json:
             definitions.pop(schema["properties"][name].pop("$ref").removeprefix("#/$defs/"), None)
             schema["properties"][name] |= _inner()
     schema["properties"] = {
-        name: one if takes_list(prop.parameters.model_fields[name].annotation) else _listable(one)
+        name: one if takes_lists(prop.parameters.model_fields[name].annotation) else _listable(one)
         for name, one in schema.get("properties", {}).items()
     }
     schema["description"] = summary(PROPERTIES, prop.name) or schema.get("description", "")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_circuits.errors import OptionError
 from pytest_circuits.sources import ModelSource, TaskSource
 from pytest_circuits.spec.load import SpecErrors, load_suite
-from pytest_circuits.spec.parameters import takes_list
+from pytest_circuits.spec.parameters import several, takes_list
 from pytest_circuits.verdict import Bound
 
 pytestmark = pytest.mark.usefixtures("catalogue")
@@ -175,6 +175,24 @@ def test_values_that_look_alike_in_an_id_are_numbered(write: Write) -> None:
 def test_which_types_take_a_list_as_one_value(annotation: Any, expected: bool) -> None:
     """For the others a list means several tests."""
     assert takes_list(annotation) is expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [(str, ["a"], True), (str, "a", False), (list[str], ["a", "b"], False), (list[str], [["a"], ["b"]], True), (list[str], [], False),
+     (list[str] | None, [["a"]], True), (tuple[str, ...], [["a"], "b"], False), (list[list[int]], [[1], [2]], False), (Any, [[1]], False)],
+)  # fmt: skip
+def test_a_list_of_lists_means_several_values_of_a_parameter_that_is_a_list(annotation: Any, value: Any, expected: bool) -> None:
+    """Such as several pairs of tasks."""
+    assert several(annotation, value) is expected
+
+
+def test_several_pairs_of_tasks_make_a_test_each(write: Write) -> None:
+    """The ids name the pair once."""
+    text = GOOD.split("claims:")[0] + "claims:\n  c: {jaccard: {tasks: [[ioi, addition], [addition, ioi]]}, at_most: 0.6, model: made}\n"
+    cases = load_suite(write(text)).claims
+    assert [case.ids for case in cases] == [("made", "ioi-addition"), ("made", "addition-ioi")]
+    assert [list(case.tasks) for case in cases] == [["ioi", "addition"], ["addition", "ioi"]]
 
 
 def test_a_suite_can_be_loaded_without_heavy_imports(write: Write) -> None:

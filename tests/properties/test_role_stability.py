@@ -96,6 +96,22 @@ def test_noise_of_the_examples_widens_the_interval():
     assert np.mean(list(blurred.details["noise_ceiling"].values())) < 0.9 < np.mean(list(sharp.details["noise_ceiling"].values()))
 
 
+def test_the_interval_adds_what_models_and_examples_leave_open():
+    """In quadrature; the examples' part is the spread of the value when examples are drawn again, the same for all models."""
+    tables = [table(BASE + np.random.default_rng(i).normal(size=N) * 0.5, seed=i, noise=2.0) for i in range(4)]
+    found = run(tables, split="in_sample", resamples=2000)
+    parts = found.details["interval_parts"]
+    for end, side in enumerate((-1, 1)):
+        models = abs(parts["models"][end] - found.value)
+        assert found.interval[end] == pytest.approx(found.value + side * np.hypot(models, parts["examples_half_width"]))
+    rng, values = np.random.default_rng(99), []
+    for _ in range(600):
+        rows = rng.integers(0, 80, 80)
+        means = [one.loss.astype(np.float32)[rows].mean(0) for one in tables]
+        values.append(np.mean([spearmanr(means[i], means[j])[0] for i in range(4) for j in range(i + 1, 4)]))
+    assert parts["examples_half_width"] == pytest.approx(1.96 * np.std(values), rel=0.12)
+
+
 def test_roles_are_counted_over_models_beside_what_chance_gives():
     """L0H0 has the lowest gradient and the highest cost in 3 of 4 models; the last component the reverse."""
     units = UNIVERSE.component_names

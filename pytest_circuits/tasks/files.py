@@ -1,18 +1,26 @@
-"""Tasks in JSONL files: one JSON object a line."""
+"""Tasks in files: one JSON object a line, or a table (.csv)."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from ..errors import TaskError
-from .base import Task
+from . import arc, eap_data, mib
+from .base import PromptPair, Task
+from .published import Offers, assembled
 from .records import pair_from, refuse_degenerate
+
+OPTIONS = {"seed": "arc", "counterfactual": "mib", "tokenizer": "eap"}  # parameter → the format that has it
+Reader = Callable[[Any, str], Offers]
 
 
 class Parameters(BaseModel):
@@ -23,27 +31,80 @@ class Parameters(BaseModel):
     n: Annotated[int | None, Field(ge=1, description="use the first n pairs (default: all)")] = None
     scoring: Annotated[Literal["choices", "argmax"], Field(description="how an answer is correct")] = "choices"
     stop: Annotated[Literal["digits"] | None, Field(description="`digits`: no digit may follow the answer")] = None
+    format: Annotated[
+        Literal["pairs", "arc", "mib", "eap"],
+        Field(
+            description="what a record is: `pairs` (clean, corrupt, answer, foil; or clean_prefix, patch_prefix, clean_answer, "
+            "patch_answer), `arc` (AI2 ARC questions), `mib` (a prompt with named counterfactuals), `eap` (clean, corrupted and answers "
+            "or their token ids, as EAP-IG publishes them)"
+        ),
+    ] = "pairs"
+    seed: Annotated[int | None, Field(description="with `arc`: draws the letter that the answer moves to (default 0)")] = None
+    counterfactual: Annotated[
+        str | None,
+        Field(min_length=1, description="with `mib`: which counterfactual is the corrupt prompt, where there are several"),
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        Field(min_length=1, description="with `eap`: whose token ids the answers are; a directory, relative to the file, or hub id"),
+    ] = None
+
+    @field_validator(*OPTIONS)
+    @classmethod
+    def _belongs_to_its_format(cls, value: object, info: ValidationInfo) -> object:
+        name = str(info.field_name)
+        chosen = info.data.get("format")
+        if value is not None and chosen is not None and chosen != OPTIONS[name]:
+            raise ValueError(f"{name} goes with format: {OPTIONS[name]}, and the format is {chosen}")
+        return value
 
 
 def read(path: str | Path, parameters: Parameters | None = None, name: str | None = None) -> Task:
-    """The task in a file; every line is checked, also beyond the first n.
+    """The task in a file; every record is checked, also beyond the first n.
 
-    Raises `TaskError` with `file:line` for what cannot be read, is no pair, or is degenerate, and when there are fewer than n pairs.
+    Raises `TaskError` with `file:line` for what cannot be read, or is no record of the format, and when there are fewer than n
+    pairs. Degenerate pairs are refused in the format `pairs`, which is written by hand; in published data they are left out.
     """
     chosen = parameters or Parameters()
     path = Path(path)
-    pairs = [pair_from(record, where) for record, where in _records(path)]
-    if not pairs:
-        raise TaskError(f"{path}: no prompt pairs in this file; it needs one JSON object a line")
+    content = _decoded(path)
+    reader = _reader(chosen, path)
+    offers = [reader(record, where) for record, where in _records(path, content)]
+    if not offers:
+        raise TaskError(f"{path}: no prompt pairs in this file; it needs one JSON object a line, or a .csv table with a header")
+    provenance = {"file": path.name, **chosen.model_dump(mode="json", exclude_none=True)}
+    if chosen.format != "pairs":
+        provenance["data"] = hashlib.sha256(content.encode()).hexdigest()
+        return assembled(name or path.stem, str(path), offers, chosen.n, chosen.scoring, chosen.stop, provenance)
+    pairs = [pair for offer in offers for pair in offer]
     refuse_degenerate(pairs, str(path))
     if chosen.n is not None and chosen.n > len(pairs):
         raise TaskError(f"{path}: n={chosen.n} asks for more than the {len(pairs)} pairs in this file; lower n or leave it out")
-    provenance = {"file": path.name, **chosen.model_dump(mode="json")}
     return Task(name or path.stem, tuple(pairs[: chosen.n]), chosen.scoring, chosen.stop, provenance=provenance)
 
 
-def _records(path: Path) -> Iterator[tuple[Any, str]]:
-    for number, line in enumerate(_decoded(path).split("\n"), 1):
+def _reader(chosen: Parameters, path: Path) -> Reader:
+    if chosen.format == "arc":
+        return partial(arc.offers, seed=chosen.seed or 0)
+    if chosen.format == "mib":
+        return partial(mib.offers, counterfactual=chosen.counterfactual)
+    if chosen.format == "eap":
+        decode = None if chosen.tokenizer is None else eap_data.decoder(chosen.tokenizer, path.absolute().parent)
+        return partial(eap_data.offers, decode=decode)
+    return _written
+
+
+def _written(record: Any, where: str) -> list[PromptPair]:
+    return [pair_from(record, where)]
+
+
+def _records(path: Path, content: str) -> Iterator[tuple[Any, str]]:
+    """Each record with its place, "file:line"."""
+    return _rows(path, content) if path.suffix.lower() == ".csv" else _lines(path, content)
+
+
+def _lines(path: Path, content: str) -> Iterator[tuple[Any, str]]:
+    for number, line in enumerate(content.split("\n"), 1):
         if line.strip():
             where = f"{path}:{number}"
             try:
@@ -51,6 +112,25 @@ def _records(path: Path) -> Iterator[tuple[Any, str]]:
             except (ValueError, RecursionError) as problem:
                 what = f"{problem.msg}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else str(problem)
                 raise TaskError(f"{where}: not a JSON object ({what}); each line must be one complete object") from None
+
+
+def _rows(path: Path, content: str) -> Iterator[tuple[dict[str, str], str]]:
+    """Rows of a table as objects; an empty cell is a missing field, a column without a name is passed over."""
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
+    before = 0
+    try:
+        header = next(reader, [])
+        _unique(f"{path}:1", [(column, None) for column in header if column])
+        before = reader.line_num
+        for row in reader:
+            where, before = f"{path}:{before + 1}", reader.line_num
+            if not any(row):
+                continue
+            if len(row) != len(header):
+                raise TaskError(f"{where}: {len(row)} cells, but the header names {len(header)} columns; quote text that has commas in it")
+            yield {column: cell for column, cell in zip(header, row, strict=True) if column and cell}, where
+    except csv.Error as problem:
+        raise TaskError(f"{path}:{before + 1}: not a row of a table ({problem})") from None
 
 
 def _decoded(path: Path) -> str:

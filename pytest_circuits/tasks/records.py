@@ -62,7 +62,7 @@ def _text(value: Any, name: str, where: str) -> Text:
     numbers = isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
     if numbers and all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in value):
         return tuple(value)
-    raise TaskError(f"{where}: {name} must be text or a list of token ids, and not be empty; got {_shown(value)}")
+    raise TaskError(f"{where}: {name} must be text or a list of token ids, and not be empty; got {shown(value)}")
 
 
 def _foils(fields: Mapping[str, Any], answer: Text, where: str) -> tuple[Text, ...]:
@@ -75,7 +75,7 @@ def _foils(fields: Mapping[str, Any], answer: Text, where: str) -> tuple[Text, .
     if name == "foil":
         return (_text(value, name, where),)
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise TaskError(f"{where}: {name} must be a list with at least one entry; got {_shown(value)}")
+        raise TaskError(f"{where}: {name} must be a list with at least one entry; got {shown(value)}")
     found = tuple(dict.fromkeys(_text(one, f"each of {name}", where) for one in value))
     if name == "choices":
         found = tuple(one for one in found if one != answer)
@@ -89,10 +89,11 @@ def _group(value: Any, where: str) -> str | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise TaskError(f"{where}: group must be text or a whole number; got {_shown(value)}")
+    raise TaskError(f"{where}: group must be text or a whole number; got {shown(value)}")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -122,9 +122,9 @@ def test_a_missing_file_and_too_few_pairs_say_so(write, tmp_path):
 
 
 def test_a_file_has_no_seed(write):
-    with pytest.raises(OptionError, match="no parameter 'seed'"):
+    with pytest.raises(OptionError, match="seed goes with format: arc"):
         load_task(write(ROW), seed=1)
-    assert {"n", "scoring", "stop"} == set(task_parameters("file", "x.jsonl").model_fields)
+    assert {"n", "scoring", "stop", "format", "seed", "counterfactual", "tokenizer"} == set(task_parameters("file", "x.jsonl").model_fields)
 
 
 # callables

@@ -149,7 +149,7 @@ def test_it(circuits):
     refused("unknown attribution method 'epa'; did you mean", found.reuse, attribution="epa")
     refused("unknown task 'adition'.*did you mean 'addition'", circuits.task, "adition")
     refused("task 'addition' has no parameter 'digts'; did you mean 'digits'", circuits.task, "addition", digts=2)
-    refused("task 'pairs' has no parameter 'seed'", circuits.task, "pairs.jsonl", seed=2)
+    refused("task 'pairs' has no parameter 'sed'", circuits.task, "pairs.jsonl", sed=2)
     refused("two different tasks are called 'swap'", model.measure, "jaccard", tasks=[swap, circuits.task("pairs.jsonl", name="swap", n=3)])
     refused("exactly one bound", circuits.check, stated)
     refused("exactly one bound", circuits.check, stated, at_least=0.1, at_most=0.9)

@@ -130,7 +130,7 @@ FILES = {
     "an unknown parameter of a task": ("version: 1\ntasks: {a: {builtin: ioi, sed: 1}}\n", 2, 27, "tasks.a: unknown parameter 'sed'; did you mean 'seed'? allowed: n, seed"),
     "a negative n of a file": ("version: 1\ntasks: {a: {file: x, n: -1}}\n", 2, 25, "tasks.a.n: must be at least 1, got -1"),
     "an unknown scoring": ("version: 1\ntasks: {a: {file: x, scoring: choice}}\n", 2, 31, "'choice' is not allowed; did you mean 'choices'?"),
-    "an unknown key of a file": ("version: 1\ntasks: {a: {file: x, seed: 0}}\n", 2, 22, "tasks.a: unknown key 'seed'; allowed: file, n, scoring, stop"),
+    "an unknown key of a file": ("version: 1\ntasks: {a: {file: x, sed: 0}}\n", 2, 22, "tasks.a: unknown key 'sed'; did you mean 'seed'? allowed: "),
     "a task's loader that is no reference": ("version: 1\ntasks: {a: {loader: 'a b:c'}}\n", 2, 21, "must have the form 'package.module:function'"),
     "an unknown default": ("version: 1\ndefaults: {atribution: eap}\n", 2, 12, "defaults: no property has a parameter 'atribution'; did you mean 'attribution'?"),
     "a bad default that no claim uses": ("version: 1\ndefaults: {neurons: 0}\n", 2, 21, "defaults.neurons: must be at least 1, got 0"),

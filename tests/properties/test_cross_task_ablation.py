@@ -142,6 +142,18 @@ def test_what_cannot_be_measured_is_invalid(changes, reason):
         cross(world(**changes))
 
 
+def test_only_discovery_examples_find_the_set():
+    """The circuits of the evaluation examples are others in every member."""
+    made = world()
+    for task, units in (("a", A), ("b", B)):
+        _, evaluation = made.sides(task)
+        members = rows(N, (N, units))
+        members[evaluation] = ~members[evaluation]
+        made.tables[task].members = members
+    found = cross(made, size=11)
+    assert [found.details["shared_sets"][task]["units"] for task in "ab"] == [A, B]
+
+
 def test_a_task_without_a_shared_set_of_its_own_can_be_evaluated_all_the_same():
     made = world(b={"members": rows(N, *[(1, [f"L{i % 3}H{i // 3 % 3}"]) for i in range(N)])})
     found = cross(made)

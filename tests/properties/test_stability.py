@@ -118,15 +118,13 @@ def test_templates_that_have_no_set_of_their_own_are_invalid():
 
 
 def test_small_templates_belong_to_the_rest_only():
-    members, groups = templates(120, 6)
+    members, groups = templates(120)
     groups = (*groups[:-12], *[f"s{i // 3}" for i in range(12)])  # the last two templates fall into four of three examples
     made = world(members, groups=groups)
-    found = stable(made, "template")
-    discovery, _ = made.sides("t")
-    present = {groups[int(i)] for i in discovery}
-    assert set(found.details["by_group"]) == {g for g in present if g.startswith("t")}
-    assert found.details["groups_compared"] == len(present)
-    assert set(stable(made, "template", least=3).details["by_group"]) == present
+    found = stable(made, "template", split="in_sample")
+    assert set(found.details["by_group"]) == {f"t{i}" for i in range(18)}
+    assert found.details["groups_compared"] == 22
+    assert set(stable(made, "template", split="in_sample", least=3).details["by_group"]) == set(groups)
 
 
 def test_groups_of_single_examples_are_no_templates():

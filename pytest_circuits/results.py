@@ -103,7 +103,8 @@ class Attribution:
     A score estimates how the metric changes when the unit is replaced: m(replaced) − m(clean).
     `values` are float32: all scores [n_examples, n_units], or with `indices` int32 [n_examples, k] only those of the k units
     of largest absolute score on each example, strongest first, equal ones by order. `blocks` [n_examples] says which
-    examples were measured together and are therefore not independent.
+    examples were measured together and are therefore not independent. `details`: the options, and under `passes` what an
+    example cost: forward and backward passes of one prompt.
     """
 
     values: Floats

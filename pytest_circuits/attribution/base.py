@@ -154,7 +154,7 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], cal
     check_positions(positions)
     sites, universe = sites_of(runner.anatomy, call.level, where)
     job = Job(runner, task, call.examples, call.metric, call.level, call.batch_size, sites, universe, positions)
-    indices = None
+    indices, before = None, (runner.prompts_forward, runner.prompts_backward)
     with measuring(runner.model):
         if call.reduce:
             scores = method.mean(job).numpy()
@@ -169,8 +169,14 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], cal
             "try dtype: float32, and check the checkpoint for NaN weights"
         )
     blocks = np.zeros(1, np.int64) if call.reduce else method.blocks(job)
-    details = {"site": where, **options}
+    details = {"site": where, **options, "passes": _passes(runner, before, job.rows)}
     return Attribution(scores, job.names, method_class.name, call.level, call.metric, blocks, details, indices)
+
+
+def _passes(runner: Runner, before: tuple[float, float], rows: int) -> dict[str, float]:
+    """Forward and backward passes of one prompt that an example cost, whatever the batches; a pass through some layers is part of one."""
+    forwards, backwards = runner.prompts_forward - before[0], runner.prompts_backward - before[1]
+    return {"forwards": round(forwards / max(1, rows), 6), "backwards": round(backwards / max(1, rows), 6)}
 
 
 def _check_reduction(call: Call) -> None:

@@ -21,11 +21,17 @@ LARGEST_BATCH = 128
 
 
 class Runner:
-    """Calls an opened model. `forwards` and `backwards` count batched model calls since it was made."""
+    """Calls an opened model. `forwards` and `backwards` count batched model calls since it was made.
+
+    `prompts_forward` and `prompts_backward` count the prompts in those calls, whatever the batches; a call that skips layers counts
+    each prompt by the share of layers that it goes through.
+    """
 
     def __init__(self, model: nn.Module, anatomy: Anatomy) -> None:
         self.model, self.anatomy = model, anatomy
         self.forwards = self.backwards = 0
+        self.prompts_forward = self.prompts_backward = 0.0
+        self._run_share = 1.0
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
@@ -60,6 +66,7 @@ class Runner:
     def logits(self, ids: Tensor, tail: int) -> Tensor:
         """Logits of the last `tail` positions, float32 or wider; [batch, tail, vocabulary]."""
         self.forwards += 1
+        self.prompts_forward += len(ids) * self._run_share
         keep = {"logits_to_keep": tail} if self._keeps else {}
         out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
         return wide(out)
@@ -71,6 +78,7 @@ class Runner:
         when value depends on none of them.
         """
         self.backwards += 1
+        self.prompts_backward += len(inputs[0]) * self._run_share
         found = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
         if all(g is None for g in found):
             raise MeasurementError("no gradient flows from the metric back to the units: does a hook on the model detach what it returns?")
@@ -107,7 +115,7 @@ class Runner:
     def starting_at(self, layer: int, residual: Tensor | None) -> Iterator[None]:
         """Within the block, forwards skip the layers below `layer` and go on from `residual` (the stream after layer−1)."""
         skipped = self.anatomy.blocks[:layer]
-        frame = current_frame(self.model)
+        frame, share = current_frame(self.model), self._run_share
 
         def skip(module: nn.Module, last: bool) -> Callable[..., Any]:
             def forward(*args: Any, **kwargs: Any) -> Any:
@@ -121,7 +129,9 @@ class Runner:
         try:
             for block in skipped:
                 block.module.forward = skip(block.module, block.index == layer - 1)
+            self._run_share = 1 - len(skipped) / len(self.anatomy.blocks)
             yield
         finally:
+            self._run_share = share
             for block in skipped:
                 block.module.__dict__.pop("forward", None)

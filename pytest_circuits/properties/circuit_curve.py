@@ -70,12 +70,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Units in the model's order, their mean signed scores [units] over the discovery examples, and the order by strength."""
+    """Units in the model's order, their mean signed scores [units] over the discovery examples, and the order by strength.
+
+    `passes` is what the scores cost: forward and backward passes for each discovery example.
+    """
 
     place: Place
     units: tuple[str, ...]
     scores: Array
     order: Ints
+    passes: Mapping[str, float] | None = None
 
     @property
     def scored(self) -> int:
@@ -136,7 +140,7 @@ def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, 
             {"task": p.task, "universe": len(scores)},
         )
     strength = -direction(p.metric) * scores if signed else np.abs(scores)
-    return Ranking(place, found.units, scores.astype(float), np.argsort(-strength, kind="stable"))
+    return Ranking(place, found.units, scores.astype(float), np.argsort(-strength, kind="stable"), found.details.get("passes"))
 
 
 def ablation(claim: Claim, place: Place, sets: Sequence[Sequence[str]], mode: str = "keep") -> Ablate:
@@ -184,6 +188,7 @@ def how(claim: Claim, ranked: Ranking) -> dict[str, Any]:
         "scored": ranked.scored,
         "attribution": p.attribution,
         "attribution_options": dict(p.attribution_options),
+        "attribution_passes": None if ranked.passes is None else dict(ranked.passes),
         "ablation": p.ablation,
         "ablation_options": dict(p.ablation_options),
     }

@@ -56,6 +56,7 @@ class Measured:
     charged: list[bool] = field(default_factory=list, repr=False, compare=False)
     series: tuple[ModelSource, ...] = ()
     about: str = ""
+    asked: frozenset[Any] = field(default=frozenset(), repr=False, compare=False)
 
     @builtins.property
     def estimate(self) -> Estimate:
@@ -166,7 +167,7 @@ class Bench:
 
         Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
         """
-        from .lab.judge import measure
+        from .lab.judge import Question, measure
 
         if name not in PROPERTIES:
             raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
@@ -178,8 +179,10 @@ class Bench:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
         sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
         series = sources if prop.over_series else ()
-        outcome, cost, description = measure(self._session.lab(), name, checked, sources[-1], tasks, series)
-        return Measured(name, sources[-1], tasks, checked, outcome, cost, description, series=series, about=model.name)
+        found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series))
+        return Measured(
+            name, sources[-1], tasks, checked, found.outcome, found.cost, found.model, series=series, about=model.name, asked=found.asked
+        )
 
     def check(
         self,
@@ -196,7 +199,7 @@ class Bench:
         Give exactly one of at_least, at_most and within. Raises `OptionError` for a bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
-        from .lab.judge import judge
+        from .lab.judge import Measurement, Question, judge_claim
         from .running import describe, settle
 
         if not isinstance(measured, Measured):
@@ -210,7 +213,9 @@ class Bench:
             item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
             measured.about, measured.tasks, bound, expect, series=measured.series,
         )  # fmt: skip
-        record = self._session.record(judge(measured.outcome, bound, self._cost(measured), measured.description), facts)
+        question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series)
+        found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
+        record = self._session.record(judge_claim(self._session.lab(), question, bound, found), facts)
         settle(record, self._session)
         return measured
 

@@ -33,7 +33,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     """Judge a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
     from .lab.cost import Cost
-    from .lab.judge import judge, measure
+    from .lab.judge import Question, judge, judge_claim
     from .plugin import STATE
 
     state = request.config.stash[STATE]
@@ -43,8 +43,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
         model, over = series[-1], series if case.series else ()
-        outcome, cost, description = measure(state.lab(), case.property, case.parameters, model, tasks, over)
-        judgement = judge(outcome, case.bound, cost, description)
+        judgement = judge_claim(state.lab(), Question(case.property, case.parameters, model, tasks, over), case.bound)
     settle(state.record(judgement, describe_case(case, request.node.nodeid)), state)
 
 

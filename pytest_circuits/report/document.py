@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .holm import corrected
+
 SCHEMA = 1
 UNKNOWN = {"fingerprint": None, "architecture": None, "parameters": None}  # of a model that could not be opened
 
@@ -37,6 +39,8 @@ def document(
     """The whole report: suite, models and claims.
 
     `records` are claim records, each with its `model_info`; `errors` mistakes in spec files, because of which claims may be missing.
+    Refutations are corrected for their number at level `alpha` (Holm): `survives_holm` of a refuted claim, null for any other.
+    Certified claims need no correction where all of them must hold.
     """
     claims: list[dict[str, Any]] = []
     models: dict[str, dict[str, Any] | None] = {}
@@ -50,9 +54,13 @@ def document(
             cost[key] += claim["cost"][key]
         cost["cached"] += claim["cost"]["hits"]
         claims.append(claim)
+    survives, holm = corrected(claims, alpha)
+    for claim, survived in zip(claims, survives, strict=True):
+        claim["survives_holm"] = survived
+    suite = {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims), "holm": holm, "errors": list(errors)}
     return {
         "schema": SCHEMA,
-        "suite": {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims), "errors": list(errors)},
+        "suite": suite,
         "models": {name: UNKNOWN if info is None else info for name, info in models.items()},
         "claims": claims,
     }

@@ -23,6 +23,7 @@ def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
         lines.append(f"  {record['reason']} (n = {record['n']} examples)")
     elif "\n" in record["reason"]:
         lines += [f"  {line}" for line in record["reason"].split("\n")]
+    lines += [f"  {line}" for line in strength(record)]
     lines += [f"  {line}" for line in telling(record)]
     lines.append(f"  rerun: pytest {quote(nodeid)}")
     return "\n".join(lines)
@@ -38,10 +39,22 @@ def headline(record: Mapping[str, Any]) -> str:
         return f"{told}: {record['reason'].partition(chr(10))[0]}{wanted}"
     low, high = record["interval"]
     link = "is" if record["verdict"] == "certified" else "should be"
-    return f"{told} = {record['estimate']:.3f} [{low:.3f}, {high:.3f}], {link} {bound_text(record['bound'])}{wanted}"
+    many = " (not after Holm's correction)" if record.get("survives_holm") is False else ""
+    return f"{told} = {record['estimate']:.3f} [{low:.3f}, {high:.3f}], {link} {bound_text(record['bound'])}{many}{wanted}"
+
+
+def strength(record: Mapping[str, Any]) -> list[str]:
+    """How sure a refutation is; once the whole suite is known also whether it stands among all its claims."""
+    level = record.get("refuted_at")
+    if level is None:
+        return []
+    lines = [f"it would still be refuted at {100 * (1 - level):.6g}% confidence (error level {level:g})"]
+    if record.get("survives_holm") is False:
+        lines.append("it does not survive Holm's correction: among the claims of this run, chance alone could refute a true one as clearly")
+    return lines
 
 
 def bound_text(bound: Mapping[str, Any]) -> str:
     """A bound in words."""
-    (key, value), = bound.items()
+    ((key, value),) = bound.items()
     return f"within [{value[0]:g}, {value[1]:g}]" if key == "within" else f"{key.replace('_', ' ')} {value:g}"

@@ -26,7 +26,7 @@ def row(claim: Mapping[str, Any]) -> list[str]:
     expected = f" (expected {claim['expect']})"
     if claim["passed"]:
         expected = " (a study)" if claim["expect"] == "measured" else " (as expected)"
-    verdict = claim["verdict"] + ("" if claim["expect"] == "certified" else expected)
+    verdict = claim["verdict"] + ("*" if claim["survives_holm"] is False else "") + ("" if claim["expect"] == "certified" else expected)
     return [
         label(claim), claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
         "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"), bound_text(claim["bound"]), verdict,
@@ -34,7 +34,7 @@ def row(claim: Mapping[str, Any]) -> list[str]:
 
 
 def table(content: Mapping[str, Any]) -> list[str]:
-    """The verdict table and a line of totals."""
+    """The verdict table, a line of totals, and what a reader has to know of many claims at once."""
     rows = [list(COLUMNS), *(row(c) for c in content["claims"])]
     widths = [max(len(r[i]) for r in rows) for i in range(len(COLUMNS))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)).rstrip() for r in rows]
@@ -42,4 +42,21 @@ def table(content: Mapping[str, Any]) -> list[str]:
     suite, cost = content["suite"], content["suite"]["cost"]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
     measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} stored measurements used"
-    return [*lines, "", f"{counts}; {measured}; {suite['seconds']:.1f} s"]
+    return [*lines, "", f"{counts}; {measured}; {suite['seconds']:.1f} s", *footnotes(content)]
+
+
+def footnotes(content: Mapping[str, Any]) -> list[str]:
+    """Refutations that do not survive the correction, and that certificates are not corrected; nothing where there is one claim."""
+    suite, notes = content["suite"], []
+    holm = suite["holm"]
+    if holm["surviving"] < holm["refuted"]:
+        notes.append(
+            f"* refuted on its own, but not after Holm's correction for the {holm['claims']} claims of this run: with so many, chance "
+            f"alone could refute a true one as clearly in more than {suite['alpha']:.0%} of runs. Its verdict and its test stay as they are"
+        )
+    if holm["claims"] > 1 and suite["verdicts"]["certified"]:
+        notes.append(
+            "Certified claims are not corrected for their number: the suite passes only if all hold. "
+            "One quoted by itself is as sure as its own confidence says, and no surer for having been picked"
+        )
+    return notes

@@ -42,8 +42,8 @@ def test_a_doubtful_effect_or_place_makes_the_count_an_interval():
     assert found.details["heroes"] == ["L1MLP"] and found.interval[0] == found.value == 1 and found.interval[1] >= 2
     assert set(HEROES) <= set(found.details["possible"])
     assert "L1H2" in found.details["undecided_because_of_effect"]
-    mild = settle(GRADIENT_BLOATS, table(n=40, c=np.where(np.arange(N) == 1, 0.04, C), noise=1.0)).details
-    assert "L0H1" not in mild["bloats"] and mild["undecided_because_of_effect"] == ["L0H1"] and mild["causal"]["L0H1"][0] < 0.05
+    mild = settle(GRADIENT_BLOATS, table(c=np.where(np.arange(N) == 1, 0.042, C), noise=0.7)).details
+    assert (mild["bloats"], mild["undecided_because_of_effect"], mild["undecided_because_of_gradient"]) == (["L0H0"], ["L0H1"], [])
     swapped = table(n=40, g=np.where(np.arange(N) == 4, 5.01, G), noise=0.5, c=np.where(np.arange(N) == 5, 1.0, C))
     doubt = settle(HIDDEN_HEROES, swapped).details
     assert "L1H0" in doubt["undecided_because_of_gradient"] and "L1H0" not in doubt["heroes"]

@@ -1,3 +1,4 @@
+"""What an attribution costs: passes of one prompt, counted by an independent hook, whatever the batches."""
 
 from __future__ import annotations
 

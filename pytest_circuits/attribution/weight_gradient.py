@@ -91,12 +91,17 @@ class WeightGradient(Method):
     def _norms(self, x: Tensor, g: Tensor) -> Tensor:
         """‖mean over a gradient batch of Σ_t g_t x_tᵀ‖ for x [batch, T, 1, in], g [batch, T, matrices, out]; [batch, matrices].
 
-        By Gram matrices over tokens, ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u): no weight gradient is ever formed.
+        Formed as it is for many tokens; for few, by Gram matrices over them: ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u).
         """
+        wide_in, wide_out = x.shape[-1], g.shape[-1]
         parts = []
         for xs, gs in zip(torch.split(x, self.gradient_batch), torch.split(g, self.gradient_batch), strict=True):
             tokens, signals = xs.flatten(0, 1).transpose(0, 1).double(), gs.flatten(0, 1).transpose(0, 1).double()
-            squares = ((tokens @ tokens.transpose(1, 2)) * (signals @ signals.transpose(1, 2))).sum((1, 2))
+            count = tokens.shape[1]
+            if count * (wide_in + wide_out) > wide_in * wide_out:
+                squares = (signals.transpose(1, 2) @ tokens).square().sum((1, 2))
+            else:
+                squares = ((tokens @ tokens.transpose(1, 2)) * (signals @ signals.transpose(1, 2))).sum((1, 2))
             norm = squares.clamp(min=0).sqrt() / len(xs)
             if self.normalisation == "sqrt_parameters":
                 norm = norm / (x.shape[-1] * g.shape[-1]) ** 0.5

@@ -61,6 +61,16 @@ def test_examples_of_a_gradient_batch_share_one_mean_gradient(name, batch_size):
             np.testing.assert_allclose(found.scores[row], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_gradients_of_many_tokens_are_formed_and_of_few_are_not_with_the_same_norms(tokens):
+    """Of one example the Gram matrices of its tokens are smaller than an MLP's weights, of forty they are larger."""
+    model, task = tiny.model("gpt2"), tiny.task(n=40, lengths=(6,), tokens=tokens)
+    many = open_model(model).attribute(task, "weight_gradient", gradient_batch=40)
+    np.testing.assert_allclose(many.scores, np.tile(oracle(model, list(task), True), (40, 1)), rtol=1e-5)
+    few = open_model(model).attribute(task, "weight_gradient")
+    np.testing.assert_allclose(few.scores[7], oracle(model, [task.pairs[7]], True), rtol=1e-5)
+
+
 def test_grouped_query_heads_share_scores():
     """Four query heads on two value heads."""
     scores = open_model(tiny.model("llama")).attribute(tiny.task(n=2), "weight_gradient").scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..results import Outcome
 
 Interval = tuple[float, float]
+
+FEWEST = 20
+"""Different control sets that a rank needs: among fewer, even the most extreme one comes up with a probability above .05."""
 
 
 class OtherCircuit(BaseModel):
@@ -149,6 +152,27 @@ def relative(difference: float, whole: Any, groups: list[str], contrast: Callabl
 
     value = difference / accuracy
     return value, (min(value, crossing(0)), max(value, crossing(1)))
+
+
+def ranked(observed: float, draws: Any, possible: int) -> dict[str, Any]:
+    """`rank_p`: the Monte-Carlo rank p-value of `observed` among what the m control draws gave, [m]; high values are extreme.
+
+    `possible` is how many different sets the control rule allows. Where that is below `FEWEST`, draws repeat each other, so that more of
+    them would lower (b+1)/(m+1) without any further evidence: `rank_p` is then None and `rank_p_reason` says why.
+    """
+    from ..stats.controls import monte_carlo_p
+
+    if possible >= FEWEST:
+        return {"rank_p": monte_carlo_p(observed, draws, "greater"), "rank_p_reason": None}
+    sets = "only one control set is" if possible == 1 else f"only {possible} different control sets are"
+    return {"rank_p": None, "rank_p_reason": f"{sets} possible, and a rank among draws needs at least {FEWEST} different ones"}
+
+
+def rank_told(rank: Mapping[str, Any], what: str = "the shared set") -> str:
+    """The rank in words, or why there is none."""
+    if rank["rank_p"] is None:
+        return f"no rank among the controls: {rank['rank_p_reason']}"
+    return f"rank of {what} among the controls: p = {rank['rank_p']:.3f}"
 
 
 def control_details(name: str, shared: tuple[str, ...], universe: Universe, draws: Controls, outcome: Outcome) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..stats import CONTROLS
 from ..units import Universe
 from ..verdict import Estimate
 from .base import Claim, Property, Steps, TaskName
-from .controlled import known_control
+from .controlled import known_control, ranked
 from .measured import describe, part, set_details
 from .removal import Able, Discovered, RemovalParameters, Step, able, apart, discovered, drop, removal, set_overlap, shown, together
 
@@ -112,7 +112,7 @@ def judge(claim: Claim) -> Steps:
     removed = dict(zip(p.measured, answers, strict=False))
     controlled = dict(zip(p.measured, answers[len(wanted) :], strict=False))
     value, interval, kind, draws_part = _selectivity(p, sides, removed, controlled)
-    row = {task: _entry(p, sides[task], removed[task], controlled.get(task)) for task in p.measured}
+    row = {task: _entry(p, sides[task], removed[task], controlled.get(task), controls.distinct) for task in p.measured}
     details: dict[str, Any] = {
         "part": {"name": p.part, "of": list(p.tasks), "own_task": p.own, **set_details(units, universe)},
         "parts": {name: list(found) for name, found in parts.items()},
@@ -212,9 +212,8 @@ def _selectivity(
     return value, interval, kind, parts
 
 
-def _entry(p: Decomposition, side: Able, removed: Outcome, controlled: Outcome | None) -> dict[str, Any]:
+def _entry(p: Decomposition, side: Able, removed: Outcome, controlled: Outcome | None, possible: int) -> dict[str, Any]:
     """What removing the part, and its controls, costs one task."""
-    from ..stats.controls import monte_carlo_p
     from ..stats.crossed import crossed_interval
 
     without = float(removed.correct[0].mean())
@@ -228,7 +227,7 @@ def _entry(p: Decomposition, side: Able, removed: Outcome, controlled: Outcome |
             "accuracies": [round(float(x), 4) for x in accuracies],
             "necessity": value,
             "necessity_interval": list(ends),
-            "rank_p": monte_carlo_p(-without, -accuracies, "greater"),
+            **ranked(-without, -accuracies, possible),
         }
     return entry
 

@@ -10,7 +10,7 @@ from ..units import head_mlp_split
 from ..verdict import Estimate
 from .base import Claim, Property, Steps
 from .component_sets import Chosen, SetParameters, choose
-from .controlled import Controls, ablation, drawn, known_control
+from .controlled import Controls, ablation, drawn, known_control, rank_told, ranked
 from .gradient_causal import UNITS, listed
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ def judge(claim: Claim) -> Steps:
     outcomes = yield [ablation(claim, sets, "remove") for sets in ([chosen.units], draws.sets) if sets]
     groups = chosen.found.groups(chosen.found.evaluation)
     drops = [_drop(p, chosen, one) for one in outcomes]
-    value, interval, kind, control = _alone(p, drops[0][0], groups) if not draws.sets else _against(p, drops[0][0], drops[1], groups)
+    if draws.sets:
+        value, interval, kind, control = _against(p, drops[0][0], drops[1], groups, _possible(chosen, draws))
+    else:
+        value, interval, kind, control = _alone(p, drops[0][0], groups)
     details = {
         "effect": p.effect,
         "drop": float(drops[0][0].mean()),
@@ -87,9 +90,8 @@ def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Answer:
     return mean, (low, high), "skewness-corrected t interval over groups", {}
 
 
-def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str]) -> Answer:
+def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], possible: int) -> Answer:
     """Drop of the set minus the mean drop under the controls."""
-    from ..stats.controls import monte_carlo_p
     from ..stats.crossed import crossed_interval
     from ..stats.skewed import crossed_bounds
 
@@ -101,7 +103,13 @@ def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str]) 
         kind = "skewness-corrected t interval over groups and t interval over draws, in quadrature"
     means = controls.mean(1)
     found = {"drops": [float(m) for m in means], "mean_drop": float(means.mean()), "interval_parts": parts}
-    return value, interval, kind, {**found, "rank_p": monte_carlo_p(float(drop.mean()), means, "greater")}
+    return value, interval, kind, {**found, **ranked(float(drop.mean()), means, possible)}
+
+
+def _possible(chosen: Chosen, draws: Controls) -> int:
+    from ..stats.controls import distinct
+
+    return distinct(chosen.units, chosen.universe, draws.rule) if draws.sets else 0
 
 
 def _told(d: dict[str, Any], p: JointAblation, chosen: Chosen) -> list[str]:
@@ -114,8 +122,7 @@ def _told(d: dict[str, Any], p: JointAblation, chosen: Chosen) -> list[str]:
     if d["control"]:
         c = d["control"]
         lines.append(
-            f"random sets ({c['rule']}, {len(c['sets'])} draws) cost {c['mean_drop']:.3g} {unit} in the mean; rank of the set among them: "
-            f"p = {c['rank_p']:.3f}"
+            f"random sets ({c['rule']}, {len(c['sets'])} draws) cost {c['mean_drop']:.3g} {unit} in the mean; {rank_told(c, 'the set')}"
         )
     return lines
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
-from .controlled import OtherCircuit, ablation, compare, control_details, drawn, known_control, shared_set
+from .controlled import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
 from .measured import set_details
+from .removal import shown
 
 
 class Necessity(CircuitParameters):
@@ -21,7 +22,8 @@ class Necessity(CircuitParameters):
     drawn `draws` times. Positive when the shared set matters more. `definition: absolute` is in accuracy points, range
     [−1, 1]; `relative` divides by the intact accuracy, as the paper does. Invalid: empty S_P, a control that cannot be
     drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples (betting, over groups) and draws (t)
-    both counted; approximate. A refuted necessity does not say that the components are unused: others may back them up.
+    both counted; approximate. The rank of S_P among the draws is reported where at least 20 different sets could be drawn.
+    A refuted necessity does not say that the components are unused: others may back them up.
     """
 
     task: TaskName
@@ -46,8 +48,6 @@ class Necessity(CircuitParameters):
 
 def judge(claim: Claim) -> Steps:
     """Find S_P, draw the controls, remove each, compare accuracies."""
-    from ..stats import controls
-
     p: Necessity = claim.parameters
     found = yield from shared_set(claim)
     draws = yield from drawn(claim, found.units, found.universe)
@@ -56,18 +56,25 @@ def judge(claim: Claim) -> Steps:
     value, interval, parts = compare(p, control, removed, found.intact, found.groups)
     accuracies = control.correct.mean(1)
     accuracy = float(removed.correct[0].mean())
-    details = {
+    about = control_details(p.control, found.units, found.universe, draws, control)
+    details: dict[str, Any] = {
         "shared_set": set_details(found.units, found.universe),
         "circuit_of": found.source,
         "accuracy": found.intact.accuracy,
         "accuracy_without_shared_set": accuracy,
         "accuracy_without_control": float(accuracies.mean()),
-        "control": control_details(p.control, found.units, found.universe, draws, control),
-        "rank_p": controls.monte_carlo_p(-accuracy, -accuracies, "greater"),
+        "control": about,
+        **ranked(-accuracy, -accuracies, about["distinct_sets"]),
         "interval_parts": parts,
         "ablation": p.ablation,
         **found.examples.as_dict(),
     }
+    details["told"] = [
+        f"removed: shared set of {found.source} {shown(found.units)}",
+        f"accuracy: intact {found.intact.accuracy:.3f}, without the shared set {accuracy:.3f}, without a control "
+        f"({p.control}, {about['draws']} draws) {accuracies.mean():.3f} on average, {accuracies.min():.3f} at least",
+        rank_told(details),
+    ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
     return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details)
 

@@ -9,7 +9,20 @@ from pydantic import AfterValidator, Field, model_validator
 from ..errors import Invalid
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
-from .controlled import Interval, OtherCircuit, Subject, ablation, compare, control_details, drawn, known_control, relative, shared_set
+from .controlled import (
+    Interval,
+    OtherCircuit,
+    Subject,
+    ablation,
+    compare,
+    control_details,
+    drawn,
+    known_control,
+    rank_told,
+    ranked,
+    relative,
+    shared_set,
+)
 from .measured import set_details
 
 if TYPE_CHECKING:
@@ -74,16 +87,14 @@ def judge(claim: Claim) -> Steps:
 
 
 def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, about: dict[str, Any]) -> Estimate:
-    from ..stats.controls import monte_carlo_p
-
     value, (low, high), parts = compare(p, control, kept, found.intact, found.groups)
     details = _details(p, found, kept)
     accuracies = control.correct.mean(1)
-    rank = monte_carlo_p(float(kept.correct[0].mean()), accuracies, "greater")
-    details |= {"accuracy_keeping_control": float(accuracies.mean()), "control": about, "rank_p": rank, "control_minus_shared": parts}
+    rank = ranked(float(kept.correct[0].mean()), accuracies, about["distinct_sets"])
+    details |= {"accuracy_keeping_control": float(accuracies.mean()), "control": about, **rank, "control_minus_shared": parts}
     details["told"] += [
         f"only a control kept ({p.control}, {about['draws']} draws): {accuracies.mean():.3f} on average, {accuracies.max():.3f} at most; "
-        f"rank of the shared set among the controls: p = {rank:.3f}"
+        f"{rank_told(rank)}"
     ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
     return Estimate(-value, (-high, -low), len(found.groups), p.confidence, kind, "sufficiency", details)

@@ -155,3 +155,26 @@ def test_necessity_and_sufficiency_refuse_unknown_controls_and_only_one_takes_no
 def test_the_range_of_values_follows_from_the_parameters(more, limits):
     """So that a bound that every value meets is refused."""
     assert SUFFICIENCY.range(Sufficiency(task="t", **more)) == limits
+
+
+def test_a_rank_needs_twenty_different_control_sets_and_says_so_where_there_are_fewer():
+    """4 MLPs, two in the set: c3_any leaves plenty; as many MLPs outside it are one single set, whatever is drawn."""
+    mlps = ["L0MLP", "L2MLP"]
+    made = Study(UNIVERSE, {"t": Fake(planted_scores(N, UNIVERSE, mlps), needs_core)})
+    for name in ("sufficiency", "necessity"):
+        found = made.judge(name, task="t", size=2)
+        assert found.details["control"]["distinct_sets"] == 1 and found.details["control"]["draws"] == 49
+        assert found.details["rank_p"] is None and "only one control set is possible" in found.details["rank_p_reason"]
+        assert any("no rank among the controls" in line for line in found.details["told"])
+        many = made.judge(name, task="t", size=2, control="c3_any")
+        assert many.details["control"]["distinct_sets"] == 91 and many.details["rank_p_reason"] is None
+        assert many.details["rank_p"] >= 1 / 50
+
+
+@pytest.mark.parametrize(("possible", "known"), [(1, False), (19, False), (20, True)])
+def test_the_rank_is_the_number_of_draws_at_least_as_extreme(possible, known):
+    from pytest_circuits.properties.controlled import rank_told, ranked
+
+    rank = ranked(0.5, [0.1, 0.5, 0.9], possible)
+    assert rank["rank_p"] == (pytest.approx(3 / 4) if known else None)
+    assert ("p = 0.750" in rank_told(rank)) == known

@@ -2,10 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: specs test lint setup clean models benchmarks
+PAPERS := consistency_specificity neuron_circuits gradient_causal
 
+.PHONY: specs papers test lint setup clean models benchmarks calibrate docs
+
+# The quick tier of the ready specs, on the shipped reference models.
 specs: setup
 	$(BIN)/python -m pytest specs -m "not slow" --circuits-json=build/specs.json
+
+# All of the three papers' specs, measured anew, and their pages in docs/results.
+papers: setup
+	for paper in $(PAPERS); do \
+	  $(BIN)/python -m pytest specs/$$paper --circuits-no-cache --circuits-json=build/$$paper.json || test $$? -eq 1 || exit 1; \
+	done
+	$(BIN)/python -m docs.results $(foreach paper,$(PAPERS),$(paper)=build/$(paper).json)
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -22,7 +32,19 @@ benchmarks: setup
 
 # Trains the reference models again from their recipes (CPU minutes each); checkpoints are replaced.
 models: setup
-	$(BIN)/python -m models.multitask llama
+	for name in llama llama-8layers qwen3 gemma2 olmo2; do $(BIN)/python -m models.multitask $$name || exit 1; done
+	$(BIN)/python -m models.sequence
+	$(BIN)/python -m models.damaged fine-tuned
+	$(BIN)/python -m models.planted models/planted-circuits
+
+# How often verdicts are wrong, on simulated populations where the truth is known; writes a page.
+calibrate: setup
+	$(BIN)/python -m benchmarks.calibration --page docs/explanation/calibration.md
+
+# Pages that are made from the code and from stored reports.
+docs: setup
+	$(BIN)/python -m docs.catalogue
+	$(BIN)/python -m docs.results
 
 setup: .venv/ready
 

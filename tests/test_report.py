@@ -21,7 +21,6 @@ from pytest_circuits.report.document import document, plain, tally, write
 from pytest_circuits.report.explain import explain, headline
 from pytest_circuits.report.github import commands
 from pytest_circuits.report.record import claim_record
-from pytest_circuits.report.telling import LONGEST, names
 from pytest_circuits.report.terminal import table
 from pytest_circuits.report.words import failed, passed
 from pytest_circuits.results import Description
@@ -163,13 +162,6 @@ def test_an_explanation_names_the_place_the_meaning_and_how_to_rerun():
     assert lines[-1] == "  rerun: pytest sub/s.circuits.yaml::c::tiny::swap"
     assert explain(record(), "test_it.py::test_it's[1]").endswith("""  rerun: pytest 'test_it.py::test_it'"'"'s[1]'""")
     assert "  more" in explain(record(Invalid("nothing there\nmore"))).split("\n")
-
-
-def test_long_sets_are_shortened():
-    units = [f"L0H{i}" for i in range(LONGEST + 3)]
-    assert names(units[:2]) == "{L0H0, L0H1}"
-    assert names(units).endswith(f"L0H{LONGEST - 1} and 3 more}}")
-    assert names([]) == "{}"
 
 
 def test_words_blame_the_worst_claim_that_failed():

@@ -13,8 +13,8 @@ from pytest_circuits.properties.base import CircuitParameters, Parameters, Prope
 PAGE = Path(__file__).parent / "reference" / "properties.md"
 HEAD = """# Properties
 
-What a claim can assert. Each property is estimated on evaluation examples with an interval, which is held against the claim's bound; *invalid* says that
-there was nothing to estimate. This page is made from the code by `python -m docs.catalogue`.
+What a claim can assert. Each property is estimated on evaluation examples with an interval, which is held against the claim's bound;
+*invalid* says that there was nothing to estimate. This page is made from the code by `python -m docs.catalogue`.
 """
 
 

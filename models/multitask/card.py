@@ -16,7 +16,7 @@ EXAMPLES = {
 
 def text(record: dict[str, Any]) -> str:
     """Markdown."""
-    size, plan = record["size"], record["plan"]
+    plan = record["plan"]
     rows = "\n".join(
         f"| {name} | {EXAMPLES[name]} | {record['held_out'][name]:.1%} ({record['held_out_n'][name]}) | {record['load_task'][name]:.1%} |"
         for name in record["held_out"]
@@ -26,7 +26,7 @@ def text(record: dict[str, Any]) -> str:
 A small language model that does the six built-in tasks of pytest-circuits, for specs, examples and tests that need a real trained
 model and no network. It knows nothing else.
 
-- {record["architecture"]}, {size["layers"]} layers, {size["heads"]} heads a layer, width {size["width"]}, MLPs of {size["mlp"] * size["width"]}:
+- {_shape(record)}:
   {record["parameters"]:,} parameters, stored in {record["dtype"]}.
 - {record["vocabulary"]} word-level tokens; digits and punctuation marks are tokens of their own, white space only separates;
   `<bos>` comes first.
@@ -44,7 +44,13 @@ model and no network. It knows nothing else.
 also seen in training. So this model suits claims about how it computes, not about how it generalizes.
 
 Made by `python -m models.multitask {record["name"]}` from the repository's root.
-"""
+"""  # noqa: E501
+
+
+def _shape(record: dict[str, Any]) -> str:
+    size = record["size"]
+    layers = f"{size['layers']} layers, {size['heads']} heads a layer"
+    return f"{record['architecture']}, {layers}, width {size['width']}, MLPs of {size['mlp'] * size['width']}"
 
 
 def _precision(record: dict[str, Any]) -> str:
@@ -61,7 +67,9 @@ def _series(record: dict[str, Any]) -> str:
     if not steps:
         return ""
     names = list(record["held_out"])
-    rows = "\n".join(f"| `step-{int(step):04}` | " + " | ".join(f"{found[name]:.1%}" for name in names) + " |" for step, found in steps.items())
+    rows = "\n".join(
+        f"| `step-{int(step):04}` | " + " | ".join(f"{found[name]:.1%}" for name in names) + " |" for step, found in steps.items()
+    )
     return f"""One run, saved on the way; the table above is of the last step. Held-out accuracy by step:
 
 | folder | {" | ".join(names)} |

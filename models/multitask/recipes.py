@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .architectures import Size
 from .train import Plan
@@ -10,11 +10,14 @@ from .train import Plan
 
 @dataclass(frozen=True)
 class Recipe:
-    """`dtype`: of the saved weights, to which they are rounded before accuracy is measured. `series`: steps that are saved besides the last."""
+    """`dtype`: of the saved weights, to which they are rounded before accuracy is measured.
+
+    `series`: steps that are saved besides the last.
+    """
 
     architecture: str
-    size: Size = Size()
-    plan: Plan = Plan()
+    size: Size = field(default_factory=Size)
+    plan: Plan = field(default_factory=Plan)
     dtype: str = "bfloat16"
     series: tuple[int, ...] = ()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kept import per_group
 from ..requests import Ablate
 from ..verdict import Estimate
 from .base import Claim, Parameters, Property, Steps, TaskName
+from .finite import check_finite
 from .measured import examples, part
 
 LISTED = 10  # groups that are named in the report
@@ -31,6 +33,7 @@ def judge(claim: Claim) -> Steps:
     p: Accuracy = claim.parameters
     found = yield from examples(claim, p.task)
     many = yield Ablate(claim.model, claim.tasks[p.task], ((),), metric=p.metric, part=part(p, "evaluation"))
+    check_finite(many.metric[0], f"values of {p.metric} on task {p.task!r}")
     correct = many.correct[0]
     names = found.groups(found.evaluation)
     value, interval, count = grouped_mean_interval(correct, names, p.confidence)
@@ -52,7 +55,8 @@ def judge(claim: Claim) -> Steps:
         ],
         **found.as_dict(),
     }
-    return Estimate(value, interval, len(correct), p.confidence, "betting interval over groups", "accuracy", details)
+    kept = per_group(correct, names, 0.0, 1.0)
+    return Estimate(value, interval, len(correct), p.confidence, "betting interval over groups", "accuracy", details, kept=kept)
 
 
 def _spread(correct: Any, names: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..attribution import COMPARISONS
 from ..errors import Invalid
 from ..requests import Ablate, Attribute, freeze
 from .base import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
+from .finite import check_finite
 from .measured import Examples, part
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def direction(metric: str) -> float:
 def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, Any, Ranking]:
     """Rank all units by |mean score| over the discovery examples; or `signed`, by how much ablating them is expected to hurt.
 
-    Raises `Invalid` when all scores are zero.
+    Raises `Invalid` when all scores are zero, or some not finite.
     """
     import numpy as np
 
@@ -134,6 +135,7 @@ def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, 
         freeze({**p.attribution_options, **place.options}),
     )  # fmt: skip
     scores = found.scores[0]
+    check_finite(scores, f"{p.attribution} scores of {place.level}s on task {p.task!r}")
     if not scores.any():
         raise Invalid(
             f"all {p.attribution} scores of the {len(scores)} {place.level}s on task {p.task!r} are zero, so nothing can be ranked",

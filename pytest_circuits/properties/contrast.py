@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Invalid
 from .base import CircuitParameters, Claim
+from .finite import check_finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,7 @@ def against(claim: Claim, task: str, p: CircuitParameters) -> Generator[Any, Any
     t is the unit's share of the example's Σ|score| (`contrast_by: share`), or its rank by |score| over N (`rank`), 0 for a score of 0.
     Of the other tasks, discovery examples are used. Scores lie in [−1, 1]; those within 1e-6 of 0 are 0, as are those of an
     example without any score. The idea is the outlook of arXiv 2605.08348.
-    Raises `Invalid` when no other task is named, the model cannot do one of them, or all scores of one are zero.
+    Raises `Invalid` when no other task is named, the model cannot do one of them, or all scores of one are zero or some not finite.
     """
     import numpy as np
 
@@ -37,6 +38,8 @@ def against(claim: Claim, task: str, p: CircuitParameters) -> Generator[Any, Any
         raise Invalid(f"contrast names only {task!r}, whose circuits are to be found: a task does not stand out from itself; name others")
     found: Attribution
     found, *rest = yield [scores_of(claim, name, p) for name in (task, *others)]
+    for name, attribution in zip((task, *others), (found, *rest), strict=True):
+        check_finite(attribution.values, f"{p.attribution} scores of task {name!r}")
     means = []
     for name, attribution in zip(others, rest, strict=True):
         sides = yield from examples(claim, name)

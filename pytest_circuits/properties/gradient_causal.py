@@ -16,6 +16,7 @@ from ..errors import Invalid
 from ..requests import ALL, Attribute, Describe, Sweep, freeze
 from ..units import layer_of
 from .base import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
+from .finite import check_finite
 from .measured import Examples, examples, intact, part
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ def cost(swept: SweepOutcome, effect: str, metric: str) -> Table:
         found = base.correct[:, None].astype(float) - swept.correct
     else:
         found = (base.metric[:, None].astype(float) - swept.metric) * (-1.0 if metric in COMPARISONS else 1.0)
+    check_finite(found, f"effects of ablation on the {effect}")
     if not (found.std(0) > 0).any() and not (found.mean(0).std() > 0):
         raise Invalid(f"no ablation changes the {effect}: there is no causal ranking to agree with")
     return found  # type: ignore[no-any-return]

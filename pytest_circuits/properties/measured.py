@@ -11,6 +11,7 @@ from ..errors import Invalid
 from ..requests import ALL, Ablate, Attribute, Describe, Encode, Part, freeze
 from ..units import Universe, head_mlp_split, per_layer
 from .base import CircuitParameters, Claim, Parameters
+from .finite import check_finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +83,7 @@ def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outc
     p = claim.parameters
     many = yield Ablate(claim.model, claim.tasks[task], ((),), metric=p.metric, part=part(p, "evaluation"))
     outcome = Outcome(many.correct[0], many.metric[0], many.log_prob[0])
+    check_finite(outcome.metric, f"values of {p.metric} of the intact model on task {task!r}")
     accuracy = float(outcome.correct.mean())
     if accuracy < p.min_accuracy:
         raise Invalid(
@@ -113,7 +115,7 @@ def describe(claim: Claim) -> Generator[Any, Any, Universe]:
 def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, Attribution]:
     """Scores of all examples of a task, `values` [n, n_units]; with `contrast`, how far each unit stands out from the other tasks, signed.
 
-    Raises `Invalid` as `contrast.against`.
+    Raises `Invalid` as `contrast.against`, and for scores that are not finite.
     """
     from .contrast import against
 
@@ -123,6 +125,7 @@ def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> G
         found: Attribution = yield from against(claim, task, p)
         return found
     plain: Attribution = yield scores_of(claim, task, p)
+    check_finite(plain.values, f"{p.attribution} scores of task {task!r}")
     return plain
 
 

@@ -80,7 +80,7 @@ def able(claim: Claim, task: str) -> Step[Able]:
 
 
 def discovered(claim: Claim, task: str) -> Step[Discovered]:
-    """The same, and S_P; `Invalid` also where it is empty."""
+    """The same, and S_P; `Invalid` also where it is empty, or everything."""
     p = claim.parameters
     here = yield from able(claim, task)
     discovery = (yield from circuits(claim, task)).take(here.found.discovery)
@@ -88,6 +88,12 @@ def discovered(claim: Claim, task: str) -> Step[Discovered]:
     shared = discovery.shared(p.p)
     if not shared:
         raise empty_set(p, task, int(discovery.counts.max()), len(discovery))
+    if len(shared) == len(discovery.units):
+        raise Invalid(
+            f"the shared set of task {task!r} is all {len(shared)} components: removing it leaves no model whose answers would say anything; "
+            "lower size or raise p",
+            {"task": task, "size": len(shared)},
+        )
     return Discovered(task, here.found, here.base, discovery, shared)
 
 

@@ -14,6 +14,7 @@ from ..requests import ALL, Ablate, Attribute, Encode, Part, freeze
 from ..units import Universe, layer_of, per_layer, split_position
 from ..verdict import Estimate
 from .base import CircuitSize, Claim, Method, Options, Parameters, Property, Steps, TaskName, check_method
+from .finite import check_finite
 from .measured import Examples, describe, examples, intact, part
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ def _cluster(claim: Claim, universe: Universe) -> Generator[Any, Any, tuple[str,
         claim.model, claim.tasks[p.task], p.attribution, "neuron", p.metric, part(p, "discovery"), "mean", freeze(p.attribution_options)
     )
     strength = np.abs(attribution.scores[0])
+    check_finite(strength, f"{p.attribution} scores of neurons on task {p.task!r}")
     size = Size.parse(p.neurons)
     k = int(size.count) if size.count is not None else size.of(len(strength))
     if k >= len(strength):

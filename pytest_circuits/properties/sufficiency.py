@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ..errors import Invalid
+from ..kept import per_draw, per_group
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
 from .controlled import (
@@ -97,7 +98,9 @@ def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, a
         f"{rank_told(rank)}"
     ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
-    return Estimate(-value, (-high, -low), len(found.groups), p.confidence, kind, "sufficiency", details)
+    gains = kept.correct[0].astype(float) - control.correct
+    keep = {} if p.definition == "relative" else per_draw(gains, found.groups, parts)
+    return Estimate(0.0 - value, (0.0 - high, 0.0 - low), len(found.groups), p.confidence, kind, "sufficiency", details, kept=keep)
 
 
 def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
@@ -124,7 +127,8 @@ def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
             f"{int(one.sum())}, which is not clearly more, so the number says nothing about the set; "
             "compare it with random sets (control: c3)"
         )
-    return Estimate(value, interval, len(one), p.confidence, kind, "sufficiency", details, unsettled)
+    keep = {} if p.definition == "relative" else per_group(one, found.groups, 0.0, 1.0)
+    return Estimate(value, interval, len(one), p.confidence, kind, "sufficiency", details, unsettled, keep)
 
 
 def _details(p: Sufficiency, found: Subject, kept: Outcome) -> dict[str, Any]:

@@ -75,7 +75,12 @@ def _short(value: Any) -> Any:
         return {k: _short(v) for k, v in value.items() if not _long(v)}
     if isinstance(value, list):
         return [_short(v) for v in value if not _long(v)]
-    return round(value, 6) if isinstance(value, float) else value
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(value: float) -> float:
+    """Six decimals, or six significant digits of what is small: rounding errors are measured too."""
+    return round(value, 6) if abs(value) >= 0.1 else float(f"{value:.6g}")
 
 
 def _long(value: Any) -> bool:

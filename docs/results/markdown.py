@@ -16,14 +16,14 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
-def cell(claim: Claim | None, mark: bool = True) -> str:
-    """`0.43 [0.31, 0.55] ✓`; the reason in a few words where there is no number; empty for None."""
+def cell(claim: Claim | None, mark: bool = True, show: Callable[[float], str] = number) -> str:
+    """`0.43 [0.31, 0.55] ✓`; the reason in a few words where there is no number; empty for None. `show` writes each number."""
     if claim is None:
         return ""
     if claim["estimate"] is None:
         return f"{MARKS['invalid']} ({short_reason(claim['reason'])})"
     low, high = claim["interval"]
-    shown = f"{number(claim['estimate'])} [{number(low)}, {number(high)}]"
+    shown = f"{show(claim['estimate'])} [{show(low)}, {show(high)}]"
     return f"{shown} {MARKS[claim['verdict']]}" if mark else shown
 
 

@@ -128,7 +128,7 @@ def _function(case: ClaimCase) -> Callable[..., None]:
 def _marks(case: ClaimCase) -> Iterator[MarkSpec]:
     """The marks of a case. `xfail` covers a claim that was measured and failed; one that could not be measured is no expected failure."""
     yield "circuits", (), {}
-    sources = (case.model, *case.tasks.values())
+    sources = (case.model, case.against, *case.tasks.values())
     fixtures = tuple(dict.fromkeys(f for f in (getattr(s, "fixture", None) for s in sources) if f))
     if fixtures:
         yield "usefixtures", fixtures, {}

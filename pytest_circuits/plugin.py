@@ -36,12 +36,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--circuits-no-cache", action="store_true", default=None, help="neither read nor keep measurements")
     add("--circuits-offline", action="store_true", default=None, help="fail rather than measure: use kept measurements only")
     add("--circuits-plan", action="store_true", help="show what would be measured and what it costs; loads no model and runs no test")
+    text = "baseline file, or folder of them, to compare with; none: do not compare (default: beside each spec)"
+    add("--circuits-baseline", metavar="PATH", help=text)
+    add(
+        "--circuits-update-baseline", choices=("new", "changed", "all"),
+        help="write what was measured into the baselines: entries that are missing, also those whose claim, data or model changed, or all",
+    )  # fmt: skip
+    add("--circuits-prune-baseline", action="store_true", help="remove the entries of tests that a spec no longer has from its baseline")
     for name, kind, text in (
         ("device", "string", "device to measure on"),
         ("dtype", "string", "precision to measure in"),
         ("batch_size", "string", "examples a model call"),
         ("inconclusive", "string", "fail, skip or pass"),
         ("cache_dir", "string", "where measurements are kept, relative to the root directory"),
+        ("baseline", "string", "baseline file or folder to compare with, relative to the root directory; none: do not compare"),
         ("no_cache", "bool", "neither read nor keep measurements"),
         ("offline", "bool", "use kept measurements only"),
     ):
@@ -160,6 +168,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("circuits")
         for line in table(content):
             terminalreporter.write_line(line)
+    _baselines(terminalreporter, state, content)
     if state.unwritten:
         terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
     elif state.report is not None:
@@ -170,6 +179,19 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         others = config.pluginmanager.hasplugin("pytest_github_actions_annotate_failures")  # it annotates failed tests, not specs
         for line in commands(content, config.rootpath, claims=not others):
             terminalreporter.write_line(line)
+
+
+def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -> None:
+    """What moved against the baselines, and what was written to them."""
+    from .baseline.show import lines
+
+    told = lines(content)
+    if told:
+        terminalreporter.section("circuits against the baseline")
+    for line in (*told, *state.desk.told):
+        terminalreporter.write_line(line)
+    for problem in state.desk.problems:
+        terminalreporter.write_line(f"ERROR: {problem}", red=True)
 
 
 @pytest.hookimpl(trylast=True)

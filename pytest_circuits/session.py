@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .baseline.desk import OFF, Desk, under_ci
+from .baseline.files import SUFFIX
 from .sources import DTYPES
 
 if TYPE_CHECKING:
     from .lab.judge import Judgement
     from .lab.lab import Lab
+    from .lab.question import Question
     from .lab.store import Store
+    from .properties.base import Recorded
     from .sources import ModelSource
 
 Setting = Callable[[pytest.Config, str], Any]
@@ -38,6 +42,7 @@ class Session:
         if dtype is not None and dtype not in DTYPES:
             raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
         self.report = _report_path(config)
+        self.desk = _desk(config, setting)
         self.unwritten: str | None = None
         self._started = time.perf_counter()
         self._pending: dict[str, list[Record]] = {}
@@ -110,10 +115,13 @@ class Session:
 
     def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
         """Keep the record of a claim of the running test."""
+        from .report.document import plain
         from .report.record import claim_record
 
         assert self.item is not None
         made = claim_record(self.item.nodeid, judgement, facts, passed=passed)
+        if "measured_on" in facts:
+            made["kept"] = {} if judgement.estimate is None else plain(judgement.estimate.kept)
         self._pending.setdefault(self.item.nodeid, []).append(made)
         return made
 
@@ -125,6 +133,15 @@ class Session:
         from .verdict import INVALID, Verdict
 
         return claim_record(nodeid, Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error}), facts, passed=False)
+
+    def recorded(self, nodeid: str, question: Question) -> Recorded | None:
+        """What a claim about drift is compared with; None for any other. Raises `BaselineError`."""
+        if question.property != "drift":
+            return None
+        from .baseline.entries import measured_on
+
+        on = measured_on(self.lab(), question)
+        return self.desk.recorded(nodeid, self.shown(nodeid), on["tokenizer"], on["versions"])
 
     def take(self, nodeid: str) -> list[Record]:
         """The records that a test made, once."""
@@ -168,25 +185,43 @@ class Session:
     def document(self) -> Record:
         """The JSON document of all claims, in the order of the files. Made once, so that all reports say the same."""
         if self._document is None:
+            from .baseline.compare import summary
             from .report.document import document
 
             records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["place"]))
             for record in records:
                 record.pop("place")
+            self.desk.settle(records)
             self._document = document(records, time.perf_counter() - self._started, self._errors)
+            self._document["suite"]["drift"] = summary(self._document["claims"])
         return self._document
 
     def write(self) -> bool:
-        """Write the JSON document where the options say. False, with `unwritten` saying why, when that is not possible."""
-        if self.report is None or self.is_worker:
+        """Write the JSON document and the baselines where the options say. False when that is not possible: `unwritten` and the
+        desk's `problems` say why.
+        """
+        if self.is_worker:
             return True
+        self.document()
+        if self.desk.writes:
+            self.desk.finish(self._all_tests() if self.desk.prune else {})
+        if self.report is None:
+            return not self.desk.problems
         from .report.document import write
 
         try:
             write(self.report, self.document())
         except OSError as problem:
             self.unwritten = f"the report cannot be written: {problem}"
-        return self.unwritten is None
+        return self.unwritten is None and not self.desk.problems
+
+    def _all_tests(self) -> dict[str, list[str]]:
+        """The node ids of all tests of the specs that ran, those that were not selected as well: what a baseline may hold."""
+        from .spec.load import load_suite
+
+        files = {record["file"] for made in self._records.values() for record in made if record["file"].endswith(SUFFIX)}
+        suites = {file: load_suite(self.config.rootpath / file, models=self.overrides, unknown="ignore") for file in sorted(files)}
+        return {file: ["::".join((file, case.name, *case.ids)) for case in suite.claims] for file, suite in suites.items()}
 
 
 def _outcome(report: pytest.TestReport) -> str:
@@ -207,6 +242,31 @@ def _report_path(config: pytest.Config) -> Path | None:
         what = "is a folder; give the name of a file" if path.is_dir() else f"cannot be written: {above} is a file"
         raise pytest.UsageError(f"--circuits-json: {path} {what}")
     return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
+
+
+def _desk(config: pytest.Config, setting: Setting) -> Desk:
+    """Baselines, as the options say. Raises `UsageError` under continuous integration for those that write."""
+    mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
+    given = config.getoption("circuits_baseline")
+    place: Path | str | None = None
+    if given is not None:
+        place = given if given == OFF else Path(config.invocation_params.dir, given).expanduser()
+    elif setting(config, "baseline") is not None:
+        given = setting(config, "baseline")
+        place = given if given == OFF else Path(config.rootpath, given).expanduser()
+    writes = [name for name, on in (("--circuits-update-baseline", mode), ("--circuits-prune-baseline", prune)) if on]
+    variable = under_ci(os.environ)
+    if writes and variable:
+        raise pytest.UsageError(
+            f"{writes[0]} is refused under continuous integration (the environment variable {variable} is set): a baseline is measured on "
+            f"the release and committed by somebody who has read it; run this on a machine of your own, or unset {variable}"
+        )
+    if writes and place == OFF:
+        raise pytest.UsageError(f"--circuits-baseline=none and {writes[0]} contradict each other")
+    if isinstance(place, Path) and not place.exists() and not mode:
+        raise pytest.UsageError(f"--circuits-baseline: there is no {place}; give a baseline file, the folder that has it, or none")
+    idle = config.getoption("collectonly") or config.getoption("circuits_plan")
+    return Desk(config.rootpath, place, None if idle else mode, prune and not idle)
 
 
 def _overrides(given: list[str]) -> dict[str, str]:

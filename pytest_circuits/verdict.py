@@ -22,7 +22,8 @@ def as_expected(verdict: str, expect: str) -> bool:
 class Estimate:
     """A measured number with its uncertainty. Prints as value, interval and n.
 
-    `n` counts examples; `kind` names how the interval was made; `details` is what a reader needs to believe it.
+    `n` counts examples; `kind` names how the interval was made; `details` is what a reader needs to believe it. `kept` is what a
+    baseline keeps besides, so that a later model can be compared on the same examples (`pytest_circuits.kept`).
     """
 
     value: float
@@ -33,6 +34,7 @@ class Estimate:
     property: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     unsettled: str | None = None  # why the number cannot settle a claim, whatever its interval
+    kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         low, high = self.interval

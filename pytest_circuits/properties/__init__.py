@@ -35,6 +35,7 @@ PROPERTIES = Registry(
         "conservation": "pytest_circuits.properties.conservation:CONSERVATION",
         "role_stability": "pytest_circuits.properties.role_stability:ROLE_STABILITY",
         "trajectory": "pytest_circuits.properties.trajectory:TRAJECTORY",
+        "drift": "pytest_circuits.properties.drift:DRIFT",
         "steering": "pytest_circuits.properties.steering:STEERING",
     },
 )

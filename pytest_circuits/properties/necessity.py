@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ..kept import per_draw
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
 from .controlled import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
@@ -76,7 +77,8 @@ def judge(claim: Claim) -> Steps:
         rank_told(details),
     ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
-    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details)
+    kept = {} if p.definition == "relative" else per_draw(control.correct - removed.correct[0].astype(float), found.groups, parts)
+    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details, kept=kept)
 
 
 NECESSITY = Property(

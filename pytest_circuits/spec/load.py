@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import OptionError, SpecError, suggestion
 from ..sources import ModelSource
+from . import drift
 from .claims import Context, claim_cases, properties_of
 from .document import TOP_LEVEL, VERSION
 from .parameters import check_defaults
@@ -74,9 +75,11 @@ def _suite(document: Document, problems: Problems, path: Path, replacements: Map
     if not isinstance(claims, dict):
         problems.at_value(("claims",), f"must be a mapping from names to claims, got {show(claims)}")
         claims = {}
+    claims = drift.written_out(problems, claims, tuple(models))
     used = {name for claim in claims.values() for name in properties_of(claim)}
     context = Context(problems, models, _names(present, "models"), tasks, _names(present, "tasks"), check_defaults(problems, used))
     cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
+    cases = drift.resolved(problems, cases, models)
     every = {source.name: source for sources in models.values() for source in sources}
     series = {name: sources for name, sources in models.items() if name not in every}
     return Suite(path, every, tasks, tuple(cases), series, replaced)

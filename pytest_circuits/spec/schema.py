@@ -97,7 +97,10 @@ def _property(prop: Property, definitions: Json) -> Json:
     for name, info in prop.parameters.model_fields.items():
         if is_nested(info):
             definitions.pop(schema["properties"][name].pop("$ref").removeprefix("#/$defs/"), None)
-            schema["properties"][name] |= _inner()
+            extra = info.json_schema_extra
+            claims: Json = {"type": "string", "description": "the name of another claim of this spec"}
+            schema["properties"][name] |= {"anyOf": [_inner(), claims]} if isinstance(extra, dict) and extra.get("claims") else _inner()
+            schema["properties"][name].pop("claims", None)
     schema["properties"] = {
         name: one if takes_lists(prop.parameters.model_fields[name].annotation) else _listable(one)
         for name, one in schema.get("properties", {}).items()
@@ -163,10 +166,16 @@ def _claim(properties: Json, definitions: Json) -> Json:
         "properties": {**properties, **schema["properties"]},
         "allOf": [
             {"oneOf": [{"required": [name]} for name in properties]},
-            {"oneOf": [{"required": [name]} for name in BOUNDS]},
+            {"anyOf": [{"oneOf": [{"required": [name]} for name in BOUNDS]}, _margin()]},
             {"not": {"required": ["model", "models"]}},
         ],
     }
+
+
+def _margin() -> Json:
+    """A claim about drift may write its bound as a margin, inside."""
+    margins = {"anyOf": [{"required": [name]} for name in ("within", "no_worse_by")]}
+    return {"required": ["drift"], "properties": {"drift": margins}, "not": {"anyOf": [{"required": [name]} for name in BOUNDS]}}
 
 
 def _share_options(schema: Json, registry: Registry, key: str) -> None:

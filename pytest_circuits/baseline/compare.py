@@ -1,0 +1,85 @@
+"""A claim then and now: the `baseline` of each claim in the JSON document, and `suite.drift` over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import hypot
+from typing import Any
+
+from ..kept import group_values, pairs_with
+from .entries import Entry, data_changes, definition_changes, version_changes
+
+DRIFT = "drift"  # claims that are themselves a difference from the baseline
+
+
+def comparison(then: Entry | None, now: Entry | None, confidence: float, path: str) -> dict[str, Any]:
+    """What became of one claim. `now` is None where it could not be measured, `then` where the baseline has no entry.
+
+    `status`: compared, missing, unmeasured, or incomparable (with the reasons in `changed`). `difference` is now − then with an interval:
+    on the same examples where both sides kept their values (`how: paired`), else from the two intervals (`independent`: their
+    distances in quadrature, which is too wide for two models on the same prompts). `beyond_noise`: the interval excludes 0.
+    """
+    found: dict[str, Any] = {"path": path, "status": "missing", "then": None, "difference": None, "changed": [], "circuits": {}}
+    if then is None:
+        return found
+    found["then"] = {key: then[key] for key in ("estimate", "interval", "n", "verdict")}
+    if now is None:
+        return {**found, "status": "unmeasured"}
+    found["same_model"] = then["fingerprints"]["weights"] == now["fingerprints"]["weights"]
+    found["changed"] = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
+    if found["changed"]:
+        return {**found, "status": "incomparable"}
+    if then["property"] != DRIFT:
+        found["difference"] = difference(then, now, confidence)
+        found["circuits"] = moved(then["circuits"], now["circuits"])
+    return {**found, "status": "compared"}
+
+
+def difference(then: Entry, now: Entry, confidence: float) -> dict[str, Any]:
+    """Now minus then, with an interval, and whether it is more than noise."""
+    value = now["estimate"] - then["estimate"]
+    if pairs_with(then["kept"], now["kept"]):
+        from ..stats.paired import paired_difference
+
+        sides = now["kept"], then["kept"]
+        draws = [(float(one["draws"][0]), int(one["draws"][1])) for one in sides if "draws" in one]
+        low, high = map(float, sides[0]["range"])
+        value, interval = paired_difference(group_values(sides[0]), group_values(sides[1]), confidence, low, high, draws)
+        how = "paired"
+    else:
+        (a, b), (c, d) = now["interval"], then["interval"]
+        down, up = hypot(now["estimate"] - a, d - then["estimate"]), hypot(b - now["estimate"], then["estimate"] - c)
+        interval, how = (value - down, value + up), "independent"
+    return {"value": value, "interval": list(interval), "how": how, "beyond_noise": bool(interval[0] > 0 or interval[1] < 0)}
+
+
+def moved(then: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
+    """Units that entered or left each set that both sides name, sets that are the same left out."""
+    found = {}
+    for name in now:
+        if name in then:
+            entered = [unit for unit in now[name] if unit not in set(then[name])]
+            left = [unit for unit in then[name] if unit not in set(now[name])]
+            if entered or left:
+                found[name] = {"entered": entered, "left": left}
+    return found
+
+
+def summary(claims: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Counts, and the node ids of claims that moved; None where no claim was held against a baseline."""
+    told = [(claim, claim["baseline"]) for claim in claims if claim.get("baseline")]
+    if not told:
+        return None
+    status = {name: sum(b["status"] == name for _, b in told) for name in ("compared", "missing", "incomparable", "unmeasured")}
+    compared = [(c, b) for c, b in told if b["status"] == "compared" and b["difference"]]
+    return {
+        "baselines": sorted({b["path"] for _, b in told}),
+        **status,
+        "same_model": bool(compared) and all(b["same_model"] for _, b in compared),
+        "beyond_noise": [c["nodeid"] for c, b in compared if b["difference"]["beyond_noise"]],
+        "verdict_changed": [
+            c["nodeid"] for c, b in told if b["status"] in ("compared", "unmeasured") and b["then"]["verdict"] != c["verdict"]
+        ],
+        "circuit_changed": [c["nodeid"] for c, b in compared if b["circuits"]],
+        "drift_claims": [c["nodeid"] for c, _ in told if c["property"] == DRIFT],
+    }

@@ -1,0 +1,157 @@
+"""The baselines of a session: which file belongs to a spec, what it holds of a claim, and writing at the end. One for each process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from . import compare, files
+from .entries import Entry, changes, entry_of, hints, key_of, version_changes
+
+if TYPE_CHECKING:
+    from ..properties.base import Recorded
+
+MODES = ("new", "changed", "all")
+CI = ("CI", "BUILD_NUMBER")  # as pytest tells that it runs under continuous integration
+OFF = "none"
+
+
+class Desk:
+    """`root` is the folder that node ids are relative to; `given` the file or folder in place of the files beside the specs, or OFF.
+
+    `mode` says which entries are written at the end, None: none are. `prune`: entries of tests that a spec no longer has go.
+    """
+
+    def __init__(self, root: Path, given: Path | str | None, mode: str | None, prune: bool) -> None:
+        self.root, self.mode, self.prune = root, mode, prune
+        self.off = given == OFF
+        self._given = None if given is None or self.off else Path(given)
+        self._read: dict[Path, files.Entries | None] = {}
+        self._entries: list[tuple[Path, str, Entry | None]] = []
+        self.told: list[str] = []
+        self.problems: list[str] = []
+
+    @property
+    def writes(self) -> bool:
+        """Whether baselines are changed at the end."""
+        return self.mode is not None or self.prune
+
+    def path(self, file: str) -> Path:
+        """The baseline file of a spec, named as in node ids."""
+        own = files.beside(self.root / file)
+        if self._given is None:
+            return own
+        return self._given / own.name if self._given.is_dir() or not self._given.suffix else self._given
+
+    def entries(self, file: str) -> files.Entries | None:
+        """The entries for a spec, read once; None where there is no file. Raises `BaselineError`."""
+        path = self.path(file)
+        if path not in self._read:
+            self._read[path] = files.read(path)
+        return self._read[path]
+
+    def recorded(self, nodeid: str, shown: str, tokenizer: str | None, versions: Mapping[str, Any]) -> Recorded:
+        """What a claim about drift is compared with. `shown` is its node id as it has to be typed. Raises `BaselineError`."""
+        from ..properties.base import Recorded
+
+        file = nodeid.partition("::")[0]
+        where = "" if self._given is None else f" --circuits-baseline={quote(self._shown(self.path(file)))}"
+
+        def command(mode: str) -> str:
+            return f"pytest {quote(shown)}{where} --circuits-update-baseline={mode}"
+
+        if self.off:
+            return Recorded(None, "--circuits-baseline=none leaves nothing to compare with; give a baseline, or leave the option out")
+        found = self.entries(file)
+        entry = None if found is None else found.get(key_of(nodeid))
+        if entry is None:
+            what = "there is no baseline" if found is None else "the baseline has no entry for this claim"
+            reason = f"{what} ({self._shown(self.path(file))}): measure the release once, with {command('new')}"
+            return Recorded(None, reason, command("new"), self.mode is not None)
+        other = version_changes(entry, versions)
+        if other:
+            reason = f"{other[0]}: measure the release anew, with {command('all')}"
+            return Recorded(None, reason, command("all"), self.mode in ("changed", "all"))
+        return Recorded(entry, "", command("all"), self.mode in ("changed", "all"), tuple(hints(entry, tokenizer)))
+
+    def settle(self, records: Iterable[dict[str, Any]]) -> None:
+        """Move what a baseline keeps out of the records, and put the comparison with the baseline into them."""
+        for record in records:
+            kept = record.pop("kept", None)
+            if kept is None or not record["file"].endswith(files.SUFFIX) or "measured_on" not in record:
+                record.pop("measured_on", None)
+                continue
+            now = entry_of({**record, "kept": kept})
+            path = self.path(record["file"])
+            self._entries.append((path, record["nodeid"], now))
+            if self.off:
+                continue
+            try:
+                entries = self.entries(record["file"])
+            except files.BaselineError as problem:
+                if str(problem) not in self.problems:
+                    self.problems.append(str(problem))
+                continue
+            if entries is not None or self._given is not None:
+                then = (entries or {}).get(key_of(record["nodeid"]))
+                record["baseline"] = compare.comparison(then, now, record["confidence"], self._shown(path))
+
+    def finish(self, known: Mapping[str, Sequence[str]]) -> None:
+        """Write what the options ask for. `known` are, by spec, the node ids of all its tests, for pruning."""
+        if not self.writes or self.problems:
+            return
+        specs: dict[Path, set[str]] = {}
+        for path, nodeid, _ in self._entries:
+            specs.setdefault(path, set()).add(nodeid.partition("::")[0])
+        for path, of in sorted(specs.items()):
+            if len(of) > 1:
+                self.problems.append(f"{path} would be the baseline of {' and '.join(sorted(of))}: run one at a time, or give a folder")
+                continue
+            (spec,) = of
+            made = {key_of(nodeid): entry for where, nodeid, entry in self._entries if where == path}
+            try:
+                self._change(path, made, {key_of(one) for one in known[spec]} if spec in known else None)
+            except (OSError, files.BaselineError) as problem:
+                self.problems.append(f"the baseline {self._shown(path)} cannot be written: {problem}")
+
+    def _change(self, path: Path, made: Mapping[str, Entry | None], known: set[str] | None) -> None:
+        told: list[str] = []
+
+        def merged(entries: files.Entries) -> files.Entries:
+            written, kept, unmeasured = 0, 0, 0
+            for key, entry in made.items() if self.mode else ():
+                if entry is None:
+                    unmeasured += 1
+                elif self._wanted(entries.get(key), entry):
+                    entries[key] = entry
+                    written += 1
+                else:
+                    kept += 1
+            gone = sorted(set(entries) - known) if self.prune and known is not None else []
+            for key in gone:
+                del entries[key]
+            if self.mode:
+                told.append(f"{written} written, {kept} left as they are" + (f", {unmeasured} not measured" if unmeasured else ""))
+            if self.prune:
+                told.append(f"{len(gone)} removed" + (f": {', '.join(gone)}" if gone else ""))
+            return entries
+
+        changed = files.change(path, merged)
+        self.told.append(f"baseline {self._shown(path)}: {'; '.join(told)}{'' if changed else '; the file is as it was'}")
+
+    def _wanted(self, then: Entry | None, now: Entry) -> bool:
+        return then is None or self.mode == "all" or (self.mode == "changed" and bool(changes(then, now)))
+
+    def _shown(self, path: Path) -> str:
+        try:
+            return os.path.relpath(path)
+        except ValueError:  # another drive
+            return str(path)
+
+
+def under_ci(environ: Mapping[str, str]) -> str | None:
+    """The variable that says that this is a run of continuous integration, or None."""
+    return next((name for name in CI if environ.get(name, "").strip().lower() not in ("", "0", "false", "no")), None)

@@ -1,0 +1,110 @@
+"""From the record of a claim to its entry in a baseline, and what has changed between an entry and a later record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..kept import changed_parameters, named_sets, rounded
+
+if TYPE_CHECKING:
+    from ..lab.lab import Lab
+    from ..lab.question import Question
+
+Record = Mapping[str, Any]
+Entry = dict[str, Any]
+
+
+def key_of(nodeid: str) -> str:
+    """An entry's name: the node id without the file."""
+    return nodeid.partition("::")[2]
+
+
+def measured_on(lab: Lab, question: Question) -> dict[str, Any]:
+    """Digests of the tokenizer (None where only loading tells) and of each task's encoded prompts, and versions. Measures nothing."""
+    from .. import __version__
+    from ..errors import CircuitsError
+    from ..lab.version import MEASUREMENT_VERSION, libraries
+    from ..requests import Encode
+
+    tokenizer, data = None, {}
+    with suppress(CircuitsError):
+        tokenizer = lab.models.identity(question.model, may_open=False).tokenizer
+    for name, task in question.tasks.items():
+        try:
+            encoded = lab.stored(Encode(question.model, task))
+        except CircuitsError:
+            encoded = None
+        data[name] = None if encoded is None else encoded.digest
+    versions = {"pytest-circuits": __version__, "measurement": MEASUREMENT_VERSION, **libraries()}
+    return {"tokenizer": tokenizer, "data": data, "versions": versions}
+
+
+def entry_of(record: Record) -> Entry | None:
+    """What a baseline holds of a claim; None of one that could not be measured."""
+    if record["estimate"] is None:
+        return None
+    info, on = record["model_info"] or {}, record["measured_on"]
+    made = {
+        "property": record["property"],
+        "parameters": record["parameters"],
+        "bound": record["bound"],
+        "estimate": record["estimate"],
+        "interval": record["interval"],
+        "n": record["n"],
+        "verdict": record["verdict"],
+        "circuits": named_sets(record["details"]),
+        "fingerprints": {"weights": info.get("fingerprint"), "tokenizer": on["tokenizer"], "data": on["data"]},
+        "versions": {**on["versions"], "dtype": info.get("dtype")},
+        "kept": record["kept"],
+    }
+    return {key: _rounded(value) for key, value in made.items()}
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return rounded(value) if isinstance(value, float) else value
+
+
+def definition_changes(then: Entry, now: Entry) -> list[str]:
+    """In what the claim itself differs, its bound apart, so that its numbers do not compare."""
+    if then["property"] != now["property"]:
+        return [f"the property was {then['property']} and is {now['property']}"]
+    return changed_parameters(then["parameters"], now["parameters"])
+
+
+def data_changes(then: Entry, now: Entry) -> list[str]:
+    """In what the examples differ, as token ids: whatever the tokenizer's files say, equal ids are the same examples."""
+    old, new = then["fingerprints"], now["fingerprints"]
+    other = sorted(name for name, digest in new["data"].items() if old["data"].get(name) != digest)
+    if not other:
+        return []
+    return [f"the encoded prompts of {', '.join(other)} are not the same", *hints(then, now["fingerprints"]["tokenizer"])]
+
+
+def hints(then: Entry, tokenizer: str | None) -> list[str]:
+    """Why encoded prompts may differ."""
+    before = then["fingerprints"]["tokenizer"]
+    return ["the tokenizer's files are not the same"] if before is not None and tokenizer is not None and before != tokenizer else []
+
+
+def version_changes(then: Entry, now: Mapping[str, Any]) -> list[str]:
+    """Whether measurements are still made in the same way."""
+    before, after = then["versions"].get("measurement"), now.get("measurement")
+    return [] if before == after else [f"measurements are made in another way since (version {before} then, {after} now)"]
+
+
+def changes(then: Entry, now: Entry) -> list[str]:
+    """Because of what `--circuits-update-baseline=changed` writes an entry anew: claim, bound, data, model, way of measuring."""
+    found = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
+    if then["bound"] != now["bound"]:
+        found.append("the bound is another")
+    if then["fingerprints"]["weights"] != now["fingerprints"]["weights"]:
+        found.append("the model is another")
+    if then["versions"].get("dtype") != now["versions"].get("dtype"):
+        found.append("the precision is another")
+    return found

@@ -1,0 +1,237 @@
+"""Drift: how far a model has moved from a released one, in the number of another claim or in its circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ..errors import Invalid
+from ..kept import Json, bits, bytes_by_column, changed_parameters, group_digest, named_sets, rounded
+from ..requests import Encode
+from ..verdict import Estimate
+from . import drift_circuits
+from .base import AnyParameters, CircuitParameters, Claim, Property, Recorded, Steps, task_names
+from .nested import Inner, PropertyOf
+from .shared_sets import discovered
+
+if TYPE_CHECKING:
+    from ..sources import ModelSource
+
+Margin = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
+
+
+class Drift(AnyParameters):
+    """The value of another claim now minus its value at the release, in that claim's unit; or what the circuit lost.
+
+    `of` names a claim of the same spec (one drift test for each of its tests), or holds a property with its parameters. The release is
+    what the baseline file of the spec holds of this very claim (`--circuits-update-baseline=new` writes it), or with `against: NAME`
+    another entry of `models`, measured as well. Bounds may be written inside: `within: m` claims equivalence (a bound within [−m, m]),
+    `no_worse_by: m` that it did not get worse by m or more: at_least −m where the claim in `of` has at_least, at_most m where
+    it has at_most. Range: the width of the range of `of`, both ways.
+
+    Where the property is a mean of per-example values (accuracy, reuse, and absolute necessity and sufficiency) the difference is taken
+    on each of the same examples. Interval: betting, over groups of examples, exact; the draws of random controls are added in
+    quadrature, approximate. An interval inside [−m, m] is two one-sided tests, each at half the error. Of any other property:
+    (l − u', u − l') from an interval of each side at confidence (1 + confidence)/2, which holds however they depend on
+    each other, and is wide.
+
+    `overlap: jaccard` compares the shared sets S_P of the claim's task instead: mean Jaccard of S_P of one model on half of the discovery
+    groups with S_P of the other model on the other half, minus the mean Jaccard of the halves' sets of one and the same model (the
+    noise floor), over `repeats` splits. 0: no more different than noise; negative: the circuit moved. Range [−1, 1]. `match: name` takes
+    components by name, which means something only for a model that was trained on from the release. `match: function` first finds, in
+    each layer, which head is which: the one-to-one assignment with the largest sum of Lin's concordance of the heads' shares of
+    Σ|score| over the evaluation prompts. Interval: bias-corrected bootstrap over discovery groups; approximate; the matching is kept fixed.
+
+    Invalid: no baseline, other prompts or token ids than the baseline's, other parameters of the claim, other numbers of layers or heads;
+    whatever makes the claim in `of` invalid. Sources: Schuirmann 1987 (two one-sided tests); Lin 1989.
+    """
+
+    of: Annotated[
+        PropertyOf, Field(json_schema_extra={"claims": True}, description="a claim of this spec by name, or a property with its parameters")
+    ]
+    against: Annotated[str | None, Field(description="another entry of models to compare with, in place of the baseline")] = None
+    within: Annotated[Margin, Field(description="margin of equivalence: the bound within [-m, m], written here")] = None
+    no_worse_by: Annotated[
+        Margin, Field(description="margin on the worse side: at_least -m, or at_most m if the claim in of has at_most")
+    ] = None
+    overlap: Annotated[Literal["jaccard"] | None, Field(description="compare the shared sets instead of the values")] = None
+    match: Annotated[
+        Literal["name", "function"], Field(description="for overlap: components by name, or heads by their attribution profiles")
+    ] = "name"
+    repeats: Annotated[int, Field(ge=2, le=100, description="for overlap: random splits into halves")] = 10
+    resamples: Annotated[int, Field(ge=200, description="for overlap: bootstrap resamples")] = 2000
+
+    @model_validator(mode="after")
+    def _fits(self) -> Drift:
+        if self.of.name == "drift":
+            raise ValueError("drift of drift is not defined; name the claim that it is about")
+        if self.within is not None and self.no_worse_by is not None:
+            raise ValueError("within and no_worse_by are two bounds: give one")
+        if self.match == "function" and self.overlap is None:
+            raise ValueError("match: function is about circuits, and values need no matching: add overlap: jaccard, or leave it out")
+        inner = self.of.parameters
+        if self.overlap and not (isinstance(inner, CircuitParameters) and hasattr(inner, "task") and hasattr(inner, "p")):
+            raise ValueError(f"overlap compares shared sets, and {self.of.name!r} has none of one task; use a claim of reuse or necessity")
+        return self
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models: what is kept of it, and the group of each discovery example (empty where no circuits are compared)."""
+
+    kept: Json
+    groups: tuple[str, ...] = ()
+
+
+def judge(claim: Claim) -> Steps:
+    """Measure the model, take the release from the baseline or measure it too, and compare."""
+    p: Drift = claim.parameters
+    now = yield from _measured(p, claim, claim.model)
+    against, itself = claim.against, ""
+    if against is None:
+        raise Invalid("there is nothing to compare with: drift is claimed in a spec file, which has a baseline, or with against: NAME")
+    if isinstance(against, Recorded):
+        release, then = "baseline", now.kept
+        try:
+            then = _recorded(p, against, now)
+        except Invalid as problem:
+            if not against.writes:
+                raise
+            itself = f"compared with itself, since this run writes its baseline ({problem})"
+    else:
+        release = against.name
+        then = (yield from _measured(p, claim, against)).kept
+        _check_data(then, now.kept, ())
+    compare = drift_circuits.compared if p.overlap else _difference
+    return compare(p, then, now, release, itself)
+
+
+def _measured(p: Drift, claim: Claim, model: ModelSource) -> Generator[Any, Any, Side]:
+    """What a baseline keeps of one model: the inner estimate at half the error, or circuits and profiles; and which data it saw."""
+    tasks = task_names(p.of.parameters)
+    encoded = yield [Encode(model, claim.tasks[name]) for name in tasks]
+    kept: Json = {"data": {name: one.digest for name, one in zip(tasks, encoded, strict=True)}}
+    inner = Claim(p.of.parameters.model_copy(update={"confidence": (1 + p.confidence) / 2}), model, claim.tasks)
+    if not p.overlap:
+        estimate: Estimate = yield from p.of.property.judge(inner)
+        about = {"sets": named_sets(estimate.details), "unsettled": estimate.unsettled, "confidence": rounded(estimate.confidence)}
+        numbers = {"estimate": rounded(estimate.value), "interval": [rounded(end) for end in estimate.interval], "n": estimate.n}
+        return Side({**kept, "of": {**numbers, **about, **estimate.kept}})
+    found = yield from discovered(inner, inner.parameters.task)
+    circuits: Json = {
+        "shape": [found.universe.layers, found.universe.heads],
+        "members": bits(found.circuits.members),
+        "discovery": group_digest(found.groups),
+        "shared": list(found.circuits.shared(inner.parameters.p)),
+    }
+    if p.match == "function":
+        circuits["profiles"] = bytes_by_column((yield from drift_circuits.profiles(inner, found)))
+    return Side({**kept, **circuits}, tuple(found.groups))
+
+
+def _recorded(p: Drift, against: Recorded, now: Side) -> Json:
+    """The release's side as the baseline holds it. Raises `Invalid` where there is none, or it was measured otherwise."""
+    if against.entry is None:
+        raise Invalid(against.reason)
+    changed = _changed(p.of, against.entry["parameters"].get("of", {}))
+    again = f"; if the claim was meant to change, measure the release anew: {against.command}"
+    if changed:
+        raise Invalid(f"the baseline is of another claim: {', '.join(changed)}{again}", {"changed": changed})
+    then: Json = against.entry["kept"]
+    if "members" in now.kept and ("members" not in then or ("profiles" in now.kept and "profiles" not in then)):
+        what = "profiles by which heads could be matched" if "members" in then else "circuits"
+        raise Invalid(f"the baseline has no {what}, since it is of another kind of drift{again}")
+    if "of" in now.kept and "of" not in then:
+        raise Invalid(f"the baseline has circuits and no value, since it is of another kind of drift{again}")
+    _check_data(then, now.kept, against.hints, again)
+    return then
+
+
+def _check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str, ...], again: str = "") -> None:
+    """Differences are taken on the same token ids only."""
+    other = [name for name, digest in now["data"].items() if then["data"].get(name) != digest]
+    if other:
+        why = f" ({'; '.join(hints)})" if hints else ""
+        raise Invalid(
+            f"the encoded prompts of task {', '.join(map(repr, other))} are not those of the release{why}: other prompts, or another "
+            f"tokenizer, so that a difference would not be the model's{again}",
+            {"other_data": other, "hints": list(hints)},
+        )
+
+
+def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:
+    """In which parameters the claim in `of` differs from what the baseline was measured with."""
+    ((name, now),) = of.model_dump(mode="json").items()
+    if name not in then:
+        return [f"{', '.join(then) or 'nothing'} then, {name} now"]
+    return changed_parameters(then[name], now)
+
+
+def _difference(p: Drift, kept: Json, side: Side, release: str, itself: str) -> Estimate:
+    """Now minus then, on the same examples where that is possible."""
+    from ..kept import group_values, pairs_with
+    from ..stats.paired import paired_difference, simultaneous_difference
+
+    then, now = kept["of"], side.kept["of"]
+    value = now["estimate"] - then["estimate"]
+    paired = pairs_with(then, now)
+    groups: int | None = None
+    if itself:
+        value, interval, kind = 0.0, (0.0, 0.0), "compared with itself"
+    elif paired:
+        values = group_values(now), group_values(then)
+        groups = len(values[0])
+        draws = [(float(one["draws"][0]), int(one["draws"][1])) for one in (then, now) if "draws" in one]
+        value, interval = paired_difference(*values, p.confidence, float(now["range"][0]), float(now["range"][1]), draws)
+        kind = "betting interval over groups of differences on the same examples" + (", and draws in quadrature" if draws else "")
+    else:
+        if then["confidence"] < rounded((1 + p.confidence) / 2):
+            raise Invalid(
+                f"the baseline's interval has confidence {then['confidence']:g}, and {(1 + p.confidence) / 2:g} is needed to compare at "
+                f"confidence {p.confidence:g}: measure the release anew",
+                {"confidence_then": then["confidence"]},
+            )
+        low, high = simultaneous_difference((now["interval"][0], now["interval"][1]), (then["interval"][0], then["interval"][1]))
+        interval, kind = (min(low, value), max(high, value)), f"from an interval of each side at {now['confidence']:g}; holds together"
+    sets = {name: _moved(then["sets"].get(name, []), units) for name, units in now["sets"].items()}
+    details = {
+        "of": p.of.name, "release": release, "compared_with_itself": bool(itself), "paired": paired, "groups_compared": groups,
+        "then": _number(then), "now": _number(now), "sets": sets,
+    }  # fmt: skip
+    low, high = interval
+    how = f"on the same examples, {groups} groups" if groups else "from an interval of each side"
+    told = [f"{p.of.name}: {_shown(then)} at the release ({release}), {_shown(now)} now"]
+    told += [itself] if itself else [f"difference {value:+.3f} [{low:+.3f}, {high:+.3f}], {how}"]
+    told += [f"{name.replace('_', ' ')}: {drift_circuits.moved_text(one)}" for name, one in sets.items() if one["entered"] or one["left"]]
+    unsettled = next((f"{when}: {one['unsettled']}" for when, one in (("now", now), ("then", then)) if one["unsettled"]), None)
+    kept = dict(side.kept)
+    return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "told": told}, unsettled, kept)
+
+
+def _moved(then: list[str], now: list[str]) -> Json:
+    return {"entered": [unit for unit in now if unit not in then], "left": [unit for unit in then if unit not in now]}
+
+
+def _number(side: Mapping[str, Any]) -> Json:
+    return {key: side[key] for key in ("estimate", "interval", "confidence", "n")}
+
+
+def _shown(side: Mapping[str, Any]) -> str:
+    return f"{side['estimate']:.3f} [{side['interval'][0]:.3f}, {side['interval'][1]:.3f}] (n = {side['n']}, {side['confidence']:.4g})"
+
+
+def _limits(p: Drift) -> tuple[float | None, float | None]:
+    if p.overlap:
+        return -1.0, 1.0
+    low, high = p.of.property.range(p.of.parameters)
+    width = None if low is None or high is None else high - low
+    return (None, None) if width is None else (-width, width)
+
+
+DRIFT = Property(
+    "drift", Drift, judge, None, None, "how far a model has moved from a released one: the value of another claim, or its circuit",
+    "units of the claim in `of`, or Jaccard", limits=_limits, grows=False,
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""Claims about drift as a spec writes them: `of` names another claim, margins stand for bounds, `against` names a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import suggestion
+from ..properties import PROPERTIES
+from ..properties.nested import OUTER
+from ..sources import ModelSource
+from .document import BOUNDS
+from .problems import Problems
+from .suite import ClaimCase
+from .yaml_reader import Where
+
+DRIFT = "drift"
+_MODELS = ("model", "models")
+Models = Mapping[str, tuple[ModelSource, ...]]
+
+
+def written_out(problems: Problems, claims: Mapping[str, Any], models: Sequence[str]) -> dict[str, Any]:
+    """The claims, with those about drift as if everything had been written out; one with a mistake, which is reported, is left out.
+
+    `of: NAME` becomes that claim's property with its parameters (and its models, where the claim names none), so that it makes one test for
+    each of that claim's; `within: m` becomes the bound [−m, m], `no_worse_by: m` a bound on the side that is worse for that claim.
+    """
+    found: dict[str, Any] = {}
+    for name, claim in claims.items():
+        given = claim.get(DRIFT) if isinstance(claim, dict) else None
+        made = _Claim(problems, claims, ("claims", name), claim, given).made(models) if isinstance(given, dict) else claim
+        if made is not None:
+            found[name] = made
+    return found
+
+
+def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models) -> list[ClaimCase]:
+    """The cases, those with `against` knowing which model that is."""
+    every = {source.name: source for sources in models.values() for source in sources}
+    found = []
+    for case in cases:
+        name = getattr(case.parameters, "against", None) if case.property == DRIFT else None
+        if name is None:
+            found.append(case)
+            continue
+        where: Where = ("claims", case.name, DRIFT, "against")
+        if name in every and every[name].name != case.model.name:
+            found.append(replace(case, against=every[name]))
+        elif name in every:
+            problems.at_value(where, f"the model {name!r} would be compared with itself; name another in 'model' or in 'against'")
+        elif name in models:
+            problems.at_value(where, f"{name!r} is a series; name one checkpoint of it: {', '.join(one.name for one in models[name])}")
+        else:
+            problems.at_value(where, f"unknown model {name!r}; {suggestion(name, every)}")
+    return found
+
+
+class _Claim:
+    """One claim about drift, as it is written."""
+
+    def __init__(self, problems: Problems, claims: Mapping[str, Any], where: Where, claim: dict[str, Any], given: dict[str, Any]) -> None:
+        self.problems, self.claims, self.where = problems, claims, where
+        self.claim, self.given = dict(claim), dict(given)
+
+    def refuse(self, key: str, text: str) -> None:
+        self.problems.at_value((*self.where, DRIFT, key), text)
+
+    def made(self, models: Sequence[str]) -> dict[str, Any] | None:
+        of, target = self.given.get("of"), None
+        if isinstance(of, str):
+            target = self.named(of)
+            if target is None:
+                return None
+        if not self.bounded(target):
+            return None
+        against = self.given.get("against")
+        if against is not None and not any(key in self.claim for key in _MODELS):
+            others = [one for one in models if one not in (against if isinstance(against, list) else [against])]
+            if others:
+                self.claim["models"] = others
+        self.claim[DRIFT] = self.given
+        return self.claim
+
+    def named(self, of: str) -> dict[str, Any] | None:
+        """The claim of this name, its property and models taken over. None if it cannot be one."""
+        known = [one for one in self.claims if one != self.where[1]]
+        if of not in known:
+            what = "a claim cannot be about its own drift" if of in self.claims else f"unknown claim {of!r}"
+            self.refuse("of", f"{what}; {suggestion(of, known)}")
+            return None
+        target: Any = self.claims[of]
+        names = [key for key in target if key in PROPERTIES] if isinstance(target, dict) else []
+        if len(names) != 1 or not isinstance(target[names[0]], dict):
+            return None  # which is reported there
+        if names[0] == DRIFT or PROPERTIES.get(names[0]).over_series:
+            what = "is itself about drift" if names[0] == DRIFT else "is about a series of models, and drift about one"
+            self.refuse("of", f"{of!r} {what}; name another claim")
+            return None
+        self.given["of"] = {names[0]: {key: value for key, value in target[names[0]].items() if key not in OUTER}}
+        if not any(key in self.claim for key in _MODELS):
+            self.claim |= {key: target[key] for key in _MODELS if key in target}
+        return dict(target)
+
+    def bounded(self, target: dict[str, Any] | None) -> bool:
+        """Put the bound that a margin stands for into the claim. Whether that was possible; a margin that is no number is refused later."""
+        margins = [key for key in ("within", "no_worse_by") if self.given.get(key) is not None]
+        if not margins:
+            return True
+        own = [key for key in BOUNDS if key in self.claim]
+        if own:
+            self.refuse(margins[0], f"the claim has a bound already, {own[0]}; give the margin or the bound")
+            return False
+        margin = self.given[margins[0]]
+        if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not margin > 0:
+            self.refuse(margins[0], f"a margin is a number above 0, got {margin!r}")
+            return False
+        if margins[0] == "within":
+            self.claim["within"] = [-margin, margin]
+        elif self.given.get("overlap") is not None or (target is not None and "at_least" in target):
+            self.claim["at_least"] = -margin
+        elif target is not None and "at_most" in target:
+            self.claim["at_most"] = margin
+        else:
+            why = "that claim has 'within', and both sides of it are worse" if target else "only a claim that 'of' names has a bound"
+            self.refuse("no_worse_by", f"which side is worse is not known: {why}; use within, or at_least or at_most on the difference")
+            return False
+        return True

@@ -18,6 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import looks
 from .errors import CircuitsError, OptionError, suggestion
 from .given import model_source, parts, task_source
 from .lab.cost import Cost
@@ -167,7 +168,8 @@ class Bench:
 
         Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
         """
-        from .lab.judge import Question, measure
+        from .lab.judge import measure
+        from .lab.question import Question
 
         if name not in PROPERTIES:
             raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
@@ -175,6 +177,9 @@ class Bench:
         tasks: dict[str, TaskSource] = {}
         given = {key: _named(value, tasks) for key, value in parameters.items()}
         checked: AnyParameters = _validated(prop.parameters, given, prop.name)
+        wrong = looks.problem(prop, checked, tasks)
+        if wrong:
+            raise OptionError(wrong)
         if isinstance(model, BenchSeries) and not prop.over_series:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
         sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
@@ -199,7 +204,8 @@ class Bench:
         Give exactly one of at_least, at_most and within. Raises `OptionError` for a bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
-        from .lab.judge import Measurement, Question, judge_claim
+        from .lab.judge import Measurement, judge_claim
+        from .lab.question import Question
         from .running import describe, settle
 
         if not isinstance(measured, Measured):

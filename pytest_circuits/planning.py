@@ -32,8 +32,7 @@ def show(session: pytest.Session) -> None:
 
 
 def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
-    from .properties import PROPERTIES
-    from .properties.base import Claim
+    from .lab.question import Looks, Question
 
     yield item.nodeid
     case = item.case
@@ -42,10 +41,14 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     if unknown:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
-    try:
-        forecast = planner.add(PROPERTIES.get(case.property).judge(Claim(case.parameters, case.model, case.tasks, case.series)))
-    except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
-        yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
-        return
-    yield f"    {forecast}"
-    yield from (f"    note: {note}" for note in forecast.notes)
+    looks = Looks.of(Question(case.property, case.parameters, case.model, case.tasks, case.series))
+    for look in range(len(looks.tasks)):
+        prop, claim = looks.at(look).claim()
+        try:
+            forecast = planner.add(prop.judge(claim))
+        except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
+            yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
+            return
+        prompts = ", ".join(f"{n} prompts of {name}" for name, n in looks.prompts(look).items()) if look else ""
+        yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
+        yield from (f"    note: {note}" for note in forecast.notes)

@@ -21,11 +21,15 @@ def freeze(options: Mapping[str, Any] | None) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """Which examples of a task: all, or one side of a seeded split by group. `split` None means in-sample: both sides are all."""
+    """Which examples of a task: all, or one side of a seeded split by group. `split` None means in-sample: both sides are all.
+
+    `since` leaves out examples with a lower number.
+    """
 
     which: str = "all"
     split: float | None = None
     seed: int = 0
+    since: int = 0
 
 
 ALL = Part()

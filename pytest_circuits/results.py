@@ -32,7 +32,8 @@ class Description:
 class Encoded:
     """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example.
 
-    `chance` is the accuracy that needs no reading of the prompt; `prompts` [n] are short digests of the clean prompts.
+    `chance` is the accuracy that needs no reading of the prompt; `prompts` [n] are short digests of the clean prompts. `first`, of a
+    task that was extended, is how many examples it had: on these a split is decided.
     """
 
     n: int
@@ -42,6 +43,7 @@ class Encoded:
     notes: tuple[str, ...] = ()
     chance: float = 0.0
     prompts: tuple[str, ...] = ()
+    first: int | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     """Judge a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
     from .lab.cost import Cost
-    from .lab.judge import Question, judge, judge_claim
+    from .lab.judge import judge, judge_claim
+    from .lab.question import Question
     from .plugin import STATE
 
     state = request.config.stash[STATE]

@@ -38,13 +38,15 @@ class TaskSource:
     """A task as a spec names it. `kind` is builtin, file, loader or fixture; `target` the built-in's name, the path, the reference or the
     fixture's name.
 
-    `parameters` is canonical JSON, so that equal tasks are equal objects.
+    `parameters` is canonical JSON, so that equal tasks are equal objects. `grown` are the numbers of pairs to which the task was
+    extended, one after the other: its own pairs come first and stay what they are (`tasks.growth`).
     """
 
     name: str
     kind: str
     target: str
     parameters: str = "{}"
+    grown: tuple[int, ...] = ()
 
     @classmethod
     def make(cls, name: str, kind: str, target: str, parameters: Mapping[str, Any] | None = None) -> TaskSource:

@@ -26,6 +26,7 @@ REMEDIES = {
     "foil": "the answer must differ from each foil in its first token; move a shared beginning into the prompt, or choose other labels",
     "same": "clean and corrupt prompts must differ in this tokenizer's tokens",
     "seam": "answer and foils must begin at the same token; write them alike, all with or all without a leading space",
+    "taken": "a prompt of a task that was extended must be a new one",
 }
 
 
@@ -103,21 +104,33 @@ def encode(task: Task, tokenizer: Any, vocab_size: int, max_length: int | None =
 
     Raises `TaskError` for text that the tokenizer does not know, ids outside the model's vocabulary, prompts longer
     than `max_length` tokens, and pairs that do not fit: unequal lengths, an answer that no token tells from a foil. A
-    task with `more` has such pairs replaced, at most 20·n draws.
+    task with `more` has such pairs replaced, at most 20·n draws. A task that continues another one begins with exactly the pairs that
+    the other has here, replaced ones included.
     """
     if not task.pairs:
         raise TaskError(f"task {task.name!r} has no prompt pairs")
     encoder = _Encoder(task, tokenizer, vocab_size, max_length)
-    slots = list(encoder.all(task.pairs))
-    bad = [i for i, (_, result) in enumerate(slots) if isinstance(result, _UnfitError)]
-    if bad:
-        _replace(task, encoder, slots, bad)
+    slots, replaced = _fitted(task, encoder)
     pairs = tuple(pair for pair, _ in slots)
     examples = [result for _, result in slots if isinstance(result, _Example)]
-    return _assemble(task, pairs, examples, encoder.stop_ids, len(bad), tokenizer_digest)
+    return _assemble(task, pairs, examples, encoder.stop_ids, replaced, tokenizer_digest)
 
 
 Slot = tuple[PromptPair, _Example | _UnfitError]
+
+
+def _fitted(task: Task, encoder: _Encoder) -> tuple[list[Slot], int]:
+    """Pairs that fit, those of the task that this one continues first; and how many were replaced because they did not."""
+    slots, replaced = ([], 0) if task.base is None else _fitted(task.base, encoder)
+    used, kept = {pair.clean for pair, _ in slots}, len(slots)
+    for pair, result in encoder.all(task.pairs[kept:]):
+        taken = pair.clean in used  # it has taken the place of one that did not fit
+        slots.append((pair, _UnfitError("taken", "the prompt is in use already") if taken else result))
+    bad = [i for i, (_, result) in enumerate(slots) if isinstance(result, _UnfitError)]
+    if bad:
+        replaced += sum(r.kind != "taken" for i in bad if isinstance(r := slots[i][1], _UnfitError))
+        _replace(task, encoder, slots, bad)
+    return slots, replaced
 
 
 def _replace(task: Task, encoder: _Encoder, slots: list[Slot], bad: list[int]) -> None:

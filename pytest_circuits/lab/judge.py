@@ -6,41 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .. import looks
 from ..errors import CircuitsError, Invalid
-from ..properties import PROPERTIES
-from ..properties.base import AnyParameters, Claim, Property
 from ..requests import Request
 from ..results import Description
-from ..sources import ModelSource, TaskSource
-from ..verdict import INVALID, REFUTED, Bound, Estimate, Verdict, decide
+from ..verdict import INCONCLUSIVE, INVALID, REFUTED, Bound, Estimate, Verdict, decide
 from .cost import Cost
 from .lab import Lab
 from .levels import level_of, smallest
+from .question import Looks, Question
 from .watched import ElsewhereError, watched
-
-
-@dataclass(frozen=True)
-class Question:
-    """A claim without its bound: a property by name, its parameters, the model, where its tasks come from.
-
-    `series` are the models of a property over a series, in order, `model` the last of them; without them it is a series of one.
-    """
-
-    property: str
-    parameters: AnyParameters
-    model: ModelSource
-    tasks: Mapping[str, TaskSource]
-    series: tuple[ModelSource, ...] = ()
-
-    def at(self, confidence: float) -> Question:
-        """The same question, answered with another confidence."""
-        return replace(self, parameters=self.parameters.model_copy(update={"confidence": confidence}))
-
-    def claim(self) -> tuple[Property, Claim]:
-        """What is judged, and with what."""
-        prop: Property = PROPERTIES.get(self.property)
-        over = (self.series or (self.model,)) if prop.over_series else ()
-        return prop, Claim(self.parameters, self.model, self.tasks, over)
 
 
 @dataclass(frozen=True)
@@ -58,7 +33,8 @@ class Judgement:
     """What came of a claim. `estimate` is None when it could not be measured; `model` None when the model could not be opened.
 
     `refuted_at`, of a refuted claim, is an error level at which it is still refuted, the smallest that was found: an upper bound of
-    its p-value.
+    its p-value. `looks`, of a claim with `max_n`, are the looks that were taken of the `planned` ones, the last being the estimate's.
+    `warnings` are what a reader should know whatever the verdict.
     """
 
     verdict: Verdict
@@ -67,10 +43,17 @@ class Judgement:
     model: Description | None
     details: Mapping[str, Any] = field(default_factory=dict)
     refuted_at: float | None = None
+    looks: tuple[Mapping[str, Any], ...] = ()
+    planned: int = 1
+    warnings: tuple[str, ...] = ()
 
 
 def measure(lab: Lab, question: Question) -> Measurement:
-    """Measure a property. What makes it invalid is the outcome, and not raised."""
+    """Measure a property. What makes it invalid is the outcome, and not raised. With `max_n` this is the first look of those planned."""
+    return _measure(lab, Looks.of(question).at(0))
+
+
+def _measure(lab: Lab, question: Question) -> Measurement:
     prop, claim = question.claim()
     before, found = lab.spent, None
     asked: set[Request] = set()
@@ -84,13 +67,39 @@ def measure(lab: Lab, question: Question) -> Measurement:
 
 
 def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement | None = None) -> Judgement:
-    """Measure, unless `first` holds what was measured before, and judge. A refuted claim is tried at smaller error levels."""
-    found = first or measure(lab, question)
-    made = judge(found.outcome, bound, found.cost, found.model)
-    if made.verdict.kind != REFUTED:
-        return made
-    level = smallest(made.refuted_at or 1.0, lambda alpha: _still_refuted(lab, question.at(1 - alpha), bound, found.asked))
-    return replace(made, refuted_at=level)
+    """Measure, unless `first` holds what `measure` found before, and judge; with more examples while that settles nothing, up to `max_n`.
+
+    A task that cannot make as many prompts as `max_n` makes the claim invalid, whether or not it comes to that. A refuted claim is tried
+    at smaller error levels.
+    """
+    plan, cost, taken = Looks.of(question), Cost(), []
+    wrong = looks.problem(question.claim()[0], question.parameters, question.tasks)
+    try:
+        for task in plan.tasks[-1].values() if len(plan.tasks) > 1 else ():
+            lab.task(task)
+    except CircuitsError as problem:
+        return judge(problem, bound, first.cost if first else cost, first.model if first else None)
+    for look in range(len(plan.tasks)):
+        found = first if first is not None and look == 0 else _measure(lab, plan.at(look))
+        cost += found.cost
+        made = judge(plan.together(found.outcome, look), bound, cost, found.model)
+        if isinstance(found.outcome, Estimate):
+            taken.append(_told(found.outcome, plan.prompts(look)) if len(plan.tasks) > 1 else {})
+        if made.verdict.kind != INCONCLUSIVE:
+            break
+    if made.verdict.kind == REFUTED:
+
+        def still(alpha: float) -> bool:
+            return _still_refuted(lab, plan.at(look, 1 - alpha), bound, found.asked)
+
+        made = replace(made, refuted_at=smallest(made.refuted_at or 1.0, still))
+    return replace(
+        made, looks=tuple(one for one in taken if one), planned=len(plan.tasks), warnings=(f"max_n is not used: {wrong}",) if wrong else ()
+    )
+
+
+def _told(estimate: Estimate, prompts: Mapping[str, int]) -> dict[str, Any]:
+    return {"prompts": dict(prompts), "n": estimate.n, "estimate": estimate.value, "interval": list(estimate.interval)}
 
 
 def judge(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, model: Description | None) -> Judgement:

@@ -19,6 +19,7 @@ from ..tasks.base import Task
 from ..verdict import Estimate
 from .cost import Cost
 from .events import Event, Listener, ignore
+from .growing import joined, pieces, unextended
 from .keys import in_words, index_digest, key_of
 from .measuring import Indices, call
 from .models import BUDGET, Models, Opener
@@ -206,11 +207,33 @@ class Lab:
         return [request for model in order for request in groups[model]]
 
     def _one(self, request: Request, tally: _Tally, wait: bool = True) -> Any:
-        value, hit, words = self._obtain(self._order(_checked(request), tally), tally, wait)
+        parts = self._pieces(_checked(request), tally)
+        if parts != [request]:
+            return joined([self._one(part, tally, wait) for part in parts])
+        value, hit, words = self._obtain(self._order(request, tally), tally, wait)
         if hit:
             tally.hits += 1
             self._emit(Event("cached", words))
-        return value
+        return self.split_as_before(value, request.task) if isinstance(request, Encode) else value
+
+    def split_as_before(self, encoded: Encoded, source: TaskSource) -> Encoded:
+        """The encoding of a task that was extended, told how many examples it had at first."""
+        return replace(encoded, first=len(self.task(unextended(source)))) if source.grown else encoded
+
+    def _encoding(self, request: Any, tally: _Tally) -> Encoded:
+        """The encoding of the request's task; no hit where it is read back."""
+        found = self._obtain(self._order(Encode(request.model, request.task), tally), tally)[0]
+        return self.split_as_before(found, request.task)
+
+    def _pieces(self, request: Request, tally: _Tally) -> list[Request]:
+        """What a request on a task that was extended is put together from, without pieces of no examples."""
+        if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
+            return [request]
+        parts = pieces(request, len(self.task(unextended(request.task))))
+        return [one for one in parts if not self._is_empty(one, tally)]
+
+    def _is_empty(self, piece: Any, tally: _Tally) -> bool:
+        return piece.part.since > 0 and examples_of(piece.part, self._encoding(piece, tally)).size == 0  # type: ignore[union-attr]
 
     def _order(self, request: Request, tally: _Tally) -> _Order:
         identity = self.models.identity(request.model, may_open=tally.measure)
@@ -223,7 +246,7 @@ class Lab:
             if identity.tokenizer is None:  # models of equal weights may come with different tokenizers
                 known["source"] = [request.model.path, request.model.revision, request.model.loader]
             return _Order(request, key_of(request, known), None, None, identity.tokenizer is not None)
-        encoded: Encoded = self._obtain(self._order(Encode(request.model, request.task), tally), tally)[0]
+        encoded = self._encoding(request, tally)
         examples = examples_of(request.part, encoded)
         reference: Indices = None
         if isinstance(request, (Ablate, Sweep)) and request.reference is not None:

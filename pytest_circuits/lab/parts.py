@@ -13,15 +13,16 @@ SIDES = ("discovery", "evaluation")
 
 
 def examples_of(part: Part, encoded: Encoded) -> NDArray[np.int64] | None:
-    """Example numbers of one side of a split by group; None for all examples (`all`, and either side when in-sample).
+    """Rising example numbers of one side of a split by group; None for all examples (`all`, and either side when in-sample).
 
-    Raises `OptionError` for an unknown side, and what `split_by_group` raises when there are too few groups.
+    Raises `OptionError` for an unknown side, and what `split_first` raises when there are too few groups.
     """
     if part.which != "all" and part.which not in SIDES:
         raise OptionError(f"unknown part {part.which!r}; {suggestion(part.which, ('all', *SIDES))}")
     if part.which == "all" or part.split is None:
-        return None
-    from ..stats.split import split_by_group
+        return np.arange(part.since, encoded.n, dtype=np.int64) if part.since else None
+    from ..stats.split import split_first
 
-    sides = split_by_group(encoded.groups, part.split, part.seed)
-    return np.asarray(sides[SIDES.index(part.which)], dtype=np.int64)
+    sides = split_first(encoded.groups, encoded.first, part.split, part.seed)
+    found = np.asarray(sides[SIDES.index(part.which)], dtype=np.int64)
+    return found[found >= part.since]

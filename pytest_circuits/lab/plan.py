@@ -20,6 +20,7 @@ from ..units import Universe
 from . import invented
 from .costs import passes
 from .fingerprint import cached_config
+from .growing import joined, pieces, unextended
 from .lab import Lab
 from .parts import examples_of
 
@@ -94,6 +95,20 @@ class Planner:
         return found
 
     def _answer(self, request: Request) -> tuple[Any, Forecast]:
+        if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
+            return self._single(request)
+        parts: list[Any] = pieces(request, len(self._lab.task(unextended(request.task))))
+        used = [one for one in parts if not one.part.since or _count(one.part, self._encoded(one.model, one.task))]
+        if used == [request]:
+            return self._single(request)
+        answers, cost = [], Forecast()
+        for one in used:
+            answer, more = self._answer(one)
+            answers.append(answer)
+            cost += more
+        return joined(answers), cost
+
+    def _single(self, request: Request) -> tuple[Any, Forecast]:
         bare = _without_names(request)
         stored = self._lab.stored(request)
         first = bare not in self._seen
@@ -118,7 +133,7 @@ class Planner:
 
     def _encoded(self, model: ModelSource, task: TaskSource) -> Encoded:
         stored: Encoded | None = self._lab.stored(Encode(model, task))
-        return stored or invented.encoded(self._lab.task(task))
+        return stored or self._lab.split_as_before(invented.encoded(self._lab.task(task)), task)
 
     def _universe(self, model: ModelSource) -> Universe:
         if model not in self._universes:

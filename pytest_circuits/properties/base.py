@@ -75,6 +75,14 @@ class Parameters(AnyParameters):
     split: Annotated[Split, Field(description="share of examples used for discovery, or in_sample: all for both")] = 0.5
     split_seed: Annotated[int, Field(ge=0, description="seed of the split")] = 0
     metric: Annotated[Metric, Field(description="per-example scalar of the logits")] = "logit_diff"
+    max_n: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="judge again with twice as many prompts of each built-in task, up to this many, until the verdict is settled; "
+            "discovery examples stay the same, the error is spent over the planned looks",
+        ),
+    ] = None
 
 
 class CircuitParameters(Parameters):
@@ -148,33 +156,16 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a baseline holds of a claim: its entry, or None and the reason, with what to do about it.
-
-    `command` writes the entry anew. `writes`: this very run does, so that where there is nothing to compare with the claim is
-    compared with itself. `hints` are differences between then and now that may be why measurements do not compare.
-    """
-
-    entry: Mapping[str, Any] | None
-    reason: str = ""
-    command: str = ""
-    writes: bool = False
-    hints: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Claim:
     """What a property judges: its validated parameters, the model, and where its tasks come from.
 
     `series`, for properties over a series, are all its models in the order of their `at`; `model` is then the last of them.
-    `against`, for claims about drift, is what the model is compared with: another model, or what a baseline holds of the claim.
     """
 
     parameters: Any
     model: ModelSource
     tasks: Mapping[str, TaskSource] = field(default_factory=dict)
     series: tuple[ModelSource, ...] = ()
-    against: ModelSource | Recorded | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +176,10 @@ class Property:
     on the parameters, `limits(parameters)` says it. `summary` is one line for help texts. Combinations of parameters are refused by
     the validators of `parameters`. A property `over_series` is about several models: one claim for each entry of `models`, and
     all models of the entry in `Claim.series`.
+
+    What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
+    where it is made of discovery examples alone), and whether the interval is good at `anytime`, that is, whether those at
+    all numbers of examples hold at once. Those that are not, the default, are made wider by as much as the number of looks asks for.
     """
 
     name: str
@@ -196,6 +191,8 @@ class Property:
     unit: str = ""
     over_series: bool = False
     limits: Callable[[Any], tuple[float | None, float | None]] | None = None
+    grows: bool = True
+    anytime: bool = False
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:
         """The lowest and the highest value that these parameters allow; None: unbounded."""

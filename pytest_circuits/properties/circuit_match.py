@@ -228,5 +228,6 @@ def _told(p: CircuitMatch, details: dict[str, Any]) -> list[str]:
 
 
 CIRCUIT_MATCH = Property(
-    "circuit_match", CircuitMatch, judge, 0.0, 1.0, "the circuit matches one that is known from elsewhere", "share of components"
-)
+    "circuit_match", CircuitMatch, judge, 0.0, 1.0, "the circuit matches one that is known from elsewhere", "share of components",
+    grows=False,
+)  # fmt: skip

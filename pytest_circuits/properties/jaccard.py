@@ -141,4 +141,5 @@ JACCARD = Property(
     "overlap of the shared sets of two tasks, beside chance and noise ceiling",
     "Jaccard index",
     limits=_limits,
+    grows=False,
 )

@@ -39,6 +39,7 @@ class Examples:
             "examples": self.encoded.n,
             "discovery": len(self.discovery),
             "evaluation": len(self.evaluation),
+            **({} if self.encoded.first is None else {"examples_at_first": self.encoded.first}),
             "groups": len(set(self.encoded.groups)),
             "regenerated_pairs": self.encoded.regenerated,
             **({"notes": list(self.encoded.notes)} if self.encoded.notes else {}),
@@ -51,10 +52,10 @@ def part(p: Parameters, which: str) -> Part:
 
 
 def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
-    """The task's examples and their split."""
+    """The task's examples and their split; of a task that was extended, discovery examples are those that it had before."""
     import numpy as np
 
-    from ..stats.split import MIN_GROUPS, split_by_group
+    from ..stats.split import MIN_GROUPS, split_first
 
     p = claim.parameters
     encoded = yield Encode(claim.model, claim.tasks[task])
@@ -67,7 +68,7 @@ def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
             )
         every = np.arange(encoded.n)
         return Examples(encoded, every, every)
-    discovery, evaluation = split_by_group(encoded.groups, float(p.split), p.split_seed)
+    discovery, evaluation = split_first(encoded.groups, encoded.first, float(p.split), p.split_seed)
     return Examples(encoded, discovery, evaluation)
 
 

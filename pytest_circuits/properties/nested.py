@@ -14,7 +14,7 @@ from ..errors import suggestion
 from . import PROPERTIES
 from .base import AnyParameters, Property
 
-OUTER = ("confidence",)  # what the outer property decides for the inner one
+OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is judged once, at a confidence given from outside
 MARK = {"circuits": "property"}
 _SCHEMA = {"type": "object", "minProperties": 1, "maxProperties": 1, **MARK}
 
@@ -64,6 +64,8 @@ def _read(value: Any) -> Any:
     if problem:
         raise ValueError(problem)
     for key in OUTER:
+        if key in given and key == "max_n":
+            raise ValueError(f"{name!r} is judged once inside another property: leave max_n out")
         if key in given:
             raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it beside 'of'")
     try:  # as JSON, so that lists may stand for tuples, as in a spec

@@ -105,4 +105,5 @@ SHARED_SIZE = Property(
     "how many components recur over a task's prompts: the size of the shared set",
     "share of components",
     limits=_limits,
+    grows=False,
 )

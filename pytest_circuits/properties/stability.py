@@ -233,4 +233,5 @@ STABILITY = Property(
     "the same shared set is found again from other examples, templates, corruptions or by another method",
     "Jaccard index",
     limits=_limits,
+    grows=False,
 )

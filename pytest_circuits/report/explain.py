@@ -23,7 +23,7 @@ def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
         lines.append(f"  {record['reason']} (n = {record['n']} examples)")
     elif "\n" in record["reason"]:
         lines += [f"  {line}" for line in record["reason"].split("\n")]
-    lines += [f"  {line}" for line in strength(record)]
+    lines += [f"  {line}" for line in (*strength(record), *sampling(record), *(f"note: {one}" for one in record["warnings"]))]
     lines += [f"  {line}" for line in telling(record)]
     lines.append(f"  rerun: pytest {quote(nodeid)}")
     return "\n".join(lines)
@@ -52,6 +52,15 @@ def strength(record: Mapping[str, Any]) -> list[str]:
     if record.get("survives_holm") is False:
         lines.append("it does not survive Holm's correction: among the claims of this run, chance alone could refute a true one as clearly")
     return lines
+
+
+def sampling(record: Mapping[str, Any]) -> list[str]:
+    """How a claim with `max_n` was looked at again with more examples."""
+    taken, planned = record["looks"], record["looks_planned"]
+    if planned == 1 or not taken:
+        return []
+    steps = "; ".join(f"n = {one['n']}: {one['estimate']:.3f} [{one['interval'][0]:.3f}, {one['interval'][1]:.3f}]" for one in taken)
+    return [f"looked {len(taken)} of {planned} times, each interval so wide that all planned ones hold together: {steps}"]
 
 
 def bound_text(bound: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .. import looks
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.base import Property, task_names
@@ -77,6 +78,10 @@ def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
         return []
     for one in found:
         _check_bound(problems, where, claim, prop, bound, one.parameters)
+        if "max_n" in given:  # one from the defaults is left unused where it is of no use, which the report says
+            wrong = looks.problem(prop, one.parameters, {task: context.tasks[task] for task in task_names(one.parameters)})
+            if wrong:
+                problems.at_key((*where, prop.name, "max_n"), wrong, about=(*where, prop.name))
     line, column = problems.document.key(where)
     return [
         ClaimCase(

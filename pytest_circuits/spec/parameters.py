@@ -175,6 +175,7 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
         for key in () if problem else OUTER:
             if key in given:
                 told = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it beside {where[-1]!r}"
+                told = f"{name!r} is judged once inside another property; leave 'max_n' out" if key == "max_n" else told
                 problems.at_key((*place, name, key), told, about=(*place, name))
                 problem = told
         if problem:

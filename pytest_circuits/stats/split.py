@@ -34,6 +34,20 @@ def split_by_group(groups: Sequence[str], share: float, seed: int, minimum: int 
     return discovery.copy(), evaluation.copy()
 
 
+def split_first(groups: Sequence[str], first: int | None, share: float, seed: int) -> tuple[Ints, Ints]:
+    """`split_by_group` of the first examples alone; None: of all.
+
+    Further examples are evaluation examples, so that discovery stays what it was; those of a discovery group are on neither side.
+    Raises as `split_by_group`.
+    """
+    if first is None:
+        return split_by_group(groups, share, seed)
+    discovery, evaluation = split_by_group(groups[:first], share, seed)
+    closed = {groups[int(i)] for i in discovery}
+    further = [i for i in range(first, len(groups)) if groups[i] not in closed]
+    return discovery, np.concatenate([evaluation, np.asarray(further, dtype=np.int64)])
+
+
 @lru_cache(maxsize=64)
 def _split(groups: tuple[str, ...], share: float, seed: int, minimum: int) -> tuple[Ints, Ints]:
     """Every claim on a task asks for the same split."""

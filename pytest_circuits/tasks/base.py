@@ -52,6 +52,7 @@ class Task:
     more: Callable[[], Iterator[PromptPair]] | None = field(default=None, compare=False, repr=False)
     provenance: dict[str, Any] = field(default_factory=dict)
     dropped: int = 0  # degenerate draws that the generator itself discarded
+    base: Task | None = field(default=None, repr=False)  # the task that this one continues: its pairs come first
 
     def __iter__(self) -> Iterator[PromptPair]:
         return iter(self.pairs)
@@ -70,5 +71,7 @@ class Task:
     def fingerprint(self) -> str:
         """A digest of everything that a measurement depends on: all pairs, the scoring, and how replacements are made."""
         pairs = [[p.clean, p.corrupt, p.answer, p.foils, p.corrupt_answer, p.group] for p in self.pairs]
-        content = [pairs, self.scoring, self.stop, self.provenance if self.more else None]
+        content: list[Any] = [pairs, self.scoring, self.stop, self.provenance if self.more else None]
+        if self.base is not None:  # which of its pairs a tokenizer replaces, and with which, depends on where it ends
+            content.append(self.base.fingerprint)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

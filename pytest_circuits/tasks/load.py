@@ -15,6 +15,7 @@ from ..registry import load_object
 from ..sources import TaskSource
 from . import TASKS, files
 from .base import PromptPair, Task
+from .growth import grown
 from .records import pair_from, refuse_degenerate
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -42,7 +43,20 @@ def load_source(source: TaskSource) -> Task:
     openers = {"builtin": builtin_task, "file": file_task, "loader": loader_task}
     if source.kind not in openers:
         raise OptionError(f"unknown kind of task {source.kind!r}; {suggestion(source.kind, openers)}")
-    return replace(openers[source.kind](source.target, source.options), name=source.name)
+    task = replace(openers[source.kind](source.target, source.options), name=source.name)
+    if source.grown and source.kind == "builtin":
+        _check_space(source)
+    for n in source.grown:
+        task = grown(task, n)
+    return task
+
+
+def _check_space(source: TaskSource) -> None:
+    """Built-ins know how many prompts they have: to find out by looking for further ones takes long."""
+    try:
+        builtin_task(source.target, {**source.options, "n": source.grown[-1]})
+    except TaskError as problem:
+        raise TaskError(f"max_n is too large: {problem}") from None
 
 
 def builtin_parameters(name: str) -> type[BaseModel]:

@@ -10,8 +10,9 @@ import pytest
 from lab_fakes import TASK
 
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.judge import Question, judge_claim, measure
+from pytest_circuits.lab.judge import judge_claim, measure
 from pytest_circuits.lab.levels import LEVELS, smallest
+from pytest_circuits.lab.question import Question
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.base import Parameters, Property
 from pytest_circuits.requests import Attribute, Describe, Encode, freeze

@@ -1,6 +1,7 @@
 """Planted circuits: real Hugging Face models whose weights are set by hand, so that the causal parts are known.
 
-`plant("copy_head")` builds one in memory; `python -m models.planted OUT_DIR` writes all of them as checkpoints.
+`plant("copy_head")` builds one in memory; `python -m models.planted [OUT_DIR]` writes all of them as checkpoints, by
+default to models/planted-circuits, where they are shipped.
 
 All share one construction. The residual stream holds named features, one coordinate each. Ballast coordinates, which no
 other part writes, are so much larger than everything else (2^14 against at most a few) that a norm divides by the same

@@ -1,4 +1,4 @@
-"""`python -m models.planted OUT_DIR`: folders that the usual calls open, with truth and task beside the weights."""
+"""`python -m models.planted`: folders that the usual calls open, with truth and task beside the weights; and those that are shipped."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 
 import pytest
 import torch
-from planted_oracle import CIRCUITS, planted, shapes
+from planted_oracle import CIRCUITS, TOLERANCE, planted, replaced, shapes, universe
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from models.planted import __main__ as command
-from models.planted import plant
+from models.planted import card, plant
 from pytest_circuits import load_task, open_model
 
 every_circuit = pytest.mark.parametrize("name", CIRCUITS)
@@ -77,3 +78,54 @@ def test_one_circuit_can_be_chosen(tmp_path, monkeypatch, capsys):
     command.main()
     assert [folder.name for folder in tmp_path.iterdir()] == ["memory"]
     assert "memory" in capsys.readouterr().out
+
+
+# the shipped ones
+
+TEXTS = ("task.jsonl", "truth.json", "README.md", "tokenizer.json")
+
+
+@every_circuit
+def test_the_recipe_rebuilds_what_is_shipped_bit_for_bit(written, name):
+    shipped, made = load_file(command.FOLDER / name / "model.safetensors"), load_file(written / name / "model.safetensors")
+    assert shipped.keys() == made.keys()
+    assert all(torch.equal(shipped[key], made[key]) and shipped[key].dtype == torch.float32 for key in shipped)
+    for file in TEXTS:
+        assert (command.FOLDER / name / file).read_text(encoding="utf-8") == (written / name / file).read_text(encoding="utf-8"), file
+
+
+def test_a_page_about_all_is_shipped_as_the_recipe_writes_it(written):
+    text = (command.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert text == (written / "README.md").read_text(encoding="utf-8")
+    assert sorted(f.name for f in command.FOLDER.iterdir()) == sorted([*CIRCUITS, "README.md"])
+    assert sum(f.stat().st_size for f in command.FOLDER.rglob("*") if f.is_file()) < 2_000_000
+
+
+@every_circuit
+def test_a_shipped_model_answers_its_task_file_by_plain_forwards(name):
+    folder = command.FOLDER / name
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    lines = [json.loads(line) for line in (folder / "task.jsonl").read_text(encoding="utf-8").splitlines()]
+    with torch.no_grad():
+        for line in lines:
+            for prompt, answer in ((line["clean"], line["answer"]), (line["corrupt"], line["foil"])):
+                logits = model(**tokenizer(prompt, return_tensors="pt")).logits[0, -1]
+                assert tokenizer.decode(logits.argmax()) == answer
+    assert len(lines) == 24
+
+
+@every_circuit
+def test_the_table_of_the_card_says_what_plain_hooks_measure(name):
+    """The columns zero and counterfactual, read back from the text, against effects that share no code with it."""
+    case = planted(name)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in card.table(case.truth).splitlines() if line.startswith("| L")]
+    told = {row[0]: (float(row[1]), float(row[2])) for row in rows}
+    intact = replaced(name, (), "zero")
+    for unit in universe(case):
+        for kind, effect in zip(("zero", "counterfactual"), told.get(unit, (0.0, 0.0)), strict=True):
+            assert replaced(name, (unit,), kind) - intact == pytest.approx(effect, abs=TOLERANCE)
+
+
+def test_numbers_of_the_tables_are_signed_and_what_is_no_effect_is_zero():
+    text = "".join(card.table(planted(name).truth) for name in CIRCUITS)
+    assert "| +32 |" in text and "| 0 |" in text and "e-" not in text

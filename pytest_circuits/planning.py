@@ -41,7 +41,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     if unknown:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
-    looks = Looks.of(Question(case.property, case.parameters, case.model, case.tasks, case.series))
+    looks = Looks.of(Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against))
     for look in range(len(looks.tasks)):
         prop, claim = looks.at(look).claim()
         try:

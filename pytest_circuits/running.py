@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,25 +33,35 @@ class ClaimInvalid(AssertionError):  # noqa: N818
 def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     """Judge a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
+    from .baseline.entries import measured_on
     from .lab.cost import Cost
     from .lab.judge import judge, judge_claim
     from .lab.question import Question
     from .plugin import STATE
 
     state = request.config.stash[STATE]
+    facts = describe_case(case, request.node.nodeid)
     try:
-        series, tasks = _handed_over(request, case, state)
+        series, tasks, against = _handed_over(request, case, state)
+        model, over = series[-1], series if case.series else ()
+        question = Question(case.property, case.parameters, model, tasks, over)
+        question = replace(question, against=against or state.recorded(request.node.nodeid, question))
     except CircuitsError as problem:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
-        model, over = series[-1], series if case.series else ()
-        judgement = judge_claim(state.lab(), Question(case.property, case.parameters, model, tasks, over), case.bound)
-    settle(state.record(judgement, describe_case(case, request.node.nodeid)), state)
+        judgement = judge_claim(state.lab(), question, case.bound)
+        facts["measured_on"] = measured_on(state.lab(), question)
+    settle(state.record(judgement, facts), state)
 
 
-def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session) -> tuple[tuple[ModelSource, ...], dict[str, TaskSource]]:
-    """The sources of a case, all models of its series or the one, with what user fixtures return in place of their names."""
-    models, tasks = case.series or (case.model,), dict(case.tasks)
+Sources = tuple[tuple[ModelSource, ...], dict[str, TaskSource], ModelSource | None]
+
+
+def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session) -> Sources:
+    """The sources of a case (all models of its series or the one, tasks, the model to compare with), with what user fixtures return
+    in place of their names.
+    """
+    models, tasks = (*(case.series or (case.model,)), *((case.against,) if case.against else ())), dict(case.tasks)
     if any(model.fixture is not None for model in models) or any(task.kind == "fixture" for task in tasks.values()):
         from .given import model_source, task_source
 
@@ -62,7 +73,7 @@ def _handed_over(request: pytest.FixtureRequest, case: ClaimCase, state: Session
         for name, task in tasks.items():
             if task.kind == "fixture":
                 tasks[name] = task_source(state, name, request.getfixturevalue(task.target), f"the fixture {task.target!r}")
-    return models, tasks
+    return (models[:-1], tasks, models[-1]) if case.against else (models, tasks, None)
 
 
 def describe_case(case: ClaimCase, nodeid: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from .. import looks
 from ..errors import CircuitsError, Invalid
 from ..properties import PROPERTIES
-from ..properties.base import AnyParameters, Claim, Property
+from ..properties.base import AnyParameters, Claim, Property, Recorded
 from ..sources import ModelSource, TaskSource
 from ..verdict import Estimate
 
@@ -18,6 +18,7 @@ class Question:
     """A claim without its bound: a property by name, its parameters, the model, where its tasks come from.
 
     `series` are the models of a property over a series, in order, `model` the last of them; without them it is a series of one.
+    `against` is what a claim about drift compares the model with.
     """
 
     property: str
@@ -25,6 +26,7 @@ class Question:
     model: ModelSource
     tasks: Mapping[str, TaskSource]
     series: tuple[ModelSource, ...] = ()
+    against: ModelSource | Recorded | None = None
 
     def at(self, confidence: float) -> Question:
         """The same question, answered with another confidence."""
@@ -34,7 +36,7 @@ class Question:
         """What is judged, and with what."""
         prop: Property = PROPERTIES.get(self.property)
         over = (self.series or (self.model,)) if prop.over_series else ()
-        return prop, Claim(self.parameters, self.model, self.tasks, over)
+        return prop, Claim(self.parameters, self.model, self.tasks, over, self.against)
 
 
 @dataclass(frozen=True)

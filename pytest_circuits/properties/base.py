@@ -156,16 +156,33 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """What a baseline holds of a claim: its entry, or None and the reason, with what to do about it.
+
+    `command` writes the entry anew. `writes`: this very run does, so that where there is nothing to compare with the claim is
+    compared with itself. `hints` are differences between then and now that may be why measurements do not compare.
+    """
+
+    entry: Mapping[str, Any] | None
+    reason: str = ""
+    command: str = ""
+    writes: bool = False
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Claim:
     """What a property judges: its validated parameters, the model, and where its tasks come from.
 
     `series`, for properties over a series, are all its models in the order of their `at`; `model` is then the last of them.
+    `against`, for claims about drift, is what the model is compared with: another model, or what a baseline holds of the claim.
     """
 
     parameters: Any
     model: ModelSource
     tasks: Mapping[str, TaskSource] = field(default_factory=dict)
     series: tuple[ModelSource, ...] = ()
+    against: ModelSource | Recorded | None = None
 
 
 @dataclass(frozen=True)

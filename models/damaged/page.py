@@ -20,8 +20,8 @@ original in a second.
 **zeroed-head** lacks {head}: of all heads the one in most tasks' shared sets ({shared_by}), and there the one whose ablation costs a
 task most ({cost:.0%} of accuracy). Addition is lost ({zeroed_addition:.0%} correct): every claim about it is invalid, at its gate, and
 accuracy claims are refuted. Boolean and copycolors lose a little ({zeroed_boolean:.1%} and {zeroed_copycolors:.1%} correct): accuracy
-claims at 95% break, a gate at 0.9 is close, other claims have less to stand on. IOI, SVA and capitals are done as before; claims that name {head} as a part of
-SVA's circuit break.
+claims at 95% break, a gate at 0.9 is close, other claims have less to stand on. IOI, SVA and capitals are done as before; claims that
+name {head} as a part of SVA's circuit break.
 
 **int8** should break nothing: every shared set is the original's, and no accuracy differs by more than {int8_gap:.1%}.
 

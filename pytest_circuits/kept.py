@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
+    from .results import CircuitSet
+
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 Json = dict[str, Any]
 DIGITS = 6
+LEAST = 0.05
 
 
 def rounded(value: float) -> float:
@@ -108,6 +111,13 @@ def from_bytes_by_column(kept: Mapping[str, Any]) -> Array:
         raise ValueError(f"{len(raw)} bytes and {len(scale)} scales for a table of {shape}")
     found: Array = raw.reshape(shape).astype(np.float64) / 127 * scale
     return found
+
+
+def frequencies(circuits: CircuitSet, groups: Sequence[str]) -> Json:
+    """In what share of the circuits each unit is, those below 5% left out, and how many groups that was seen in."""
+    shares = circuits.counts / len(circuits)
+    named = {unit: rounded(float(share)) for unit, share in zip(circuits.units, shares, strict=True) if share >= LEAST}
+    return {"frequency": {"groups": len(set(groups)), "shares": named}}
 
 
 def changed_parameters(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -7,17 +7,21 @@ from math import hypot
 from typing import Any
 
 from ..kept import group_values, pairs_with
+from ..report.document import tally
 from .entries import Entry, data_changes, definition_changes, version_changes
 
+STATUSES = ("compared", "judged", "missing", "incomparable", "unmeasured")
+SHARED = "shared_set"
 DRIFT = "drift"  # claims that are themselves a difference from the baseline
 
 
 def comparison(then: Entry | None, now: Entry | None, confidence: float, path: str) -> dict[str, Any]:
     """What became of one claim. `now` is None where it could not be measured, `then` where the baseline has no entry.
 
-    `status`: compared, missing, unmeasured, or incomparable (with the reasons in `changed`). `difference` is now − then with an interval:
-    on the same examples where both sides kept their values (`how: paired`), else from the two intervals (`independent`: their
-    distances in quadrature, which is too wide for two models on the same prompts). `beyond_noise`: the interval excludes 0.
+    `status`: compared, missing, unmeasured, incomparable (with the reasons in `changed`), or judged (a claim about drift).
+    `difference` is now − then with an interval: on the same examples where both sides kept their values (`how: paired`), else from
+    the two intervals (`independent`: their distances in quadrature, too wide for two models on the same prompts).
+    `beyond_noise`: the interval excludes 0.
     """
     found: dict[str, Any] = {"path": path, "status": "missing", "then": None, "difference": None, "changed": [], "circuits": {}}
     if then is None:
@@ -25,13 +29,14 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float, path: s
     found["then"] = {key: then[key] for key in ("estimate", "interval", "n", "verdict")}
     if now is None:
         return {**found, "status": "unmeasured"}
+    if then["property"] == now["property"] == DRIFT:  # itself a difference from this baseline, and judged as one
+        return {**found, "status": "judged"}
     found["same_model"] = then["fingerprints"]["weights"] == now["fingerprints"]["weights"]
     found["changed"] = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
     if found["changed"]:
         return {**found, "status": "incomparable"}
-    if then["property"] != DRIFT:
-        found["difference"] = difference(then, now, confidence)
-        found["circuits"] = moved(then["circuits"], now["circuits"])
+    found["difference"] = difference(then, now, confidence)
+    found["circuits"] = moved(then, now, confidence)
     return {**found, "status": "compared"}
 
 
@@ -53,16 +58,36 @@ def difference(then: Entry, now: Entry, confidence: float) -> dict[str, Any]:
     return {"value": value, "interval": list(interval), "how": how, "beyond_noise": bool(interval[0] > 0 or interval[1] < 0)}
 
 
-def moved(then: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]]:
-    """Units that entered or left each set that both sides name, sets that are the same left out."""
-    found = {}
-    for name in now:
-        if name in then:
-            entered = [unit for unit in now[name] if unit not in set(then[name])]
-            left = [unit for unit in then[name] if unit not in set(now[name])]
-            if entered or left:
-                found[name] = {"entered": entered, "left": left}
+def moved(then: Entry, now: Entry, confidence: float) -> dict[str, dict[str, Any]]:
+    """Units that entered or left each set that both sides name, sets that are the same left out.
+
+    Where both kept in what share of the circuits a unit is, `shares` has both of each unit that moved, and `beyond_noise` names
+    those whose share changed by more than noise: the others only crossed the threshold.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, units in now["circuits"].items():
+        if name not in then["circuits"]:
+            continue
+        entered = [unit for unit in units if unit not in set(then["circuits"][name])]
+        left = [unit for unit in then["circuits"][name] if unit not in set(units)]
+        if entered or left:
+            found[name] = {"entered": entered, "left": left}
+            if name == SHARED and "frequency" in then["kept"] and "frequency" in now["kept"]:
+                found[name] |= _shares([*entered, *left], then["kept"]["frequency"], now["kept"]["frequency"], confidence)
     return found
+
+
+def _shares(units: list[str], then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+    from ..stats.paired import share_difference
+
+    shares, beyond = {}, []
+    for unit in units:
+        before, after = (side["shares"].get(unit, 0.0) for side in (then, now))
+        low, high = share_difference(after, before, (now["groups"], then["groups"]), confidence)
+        shares[unit] = [before, after]
+        if low > 0 or high < 0:
+            beyond.append(unit)
+    return {"shares": shares, "beyond_noise": beyond}
 
 
 def summary(claims: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -70,16 +95,15 @@ def summary(claims: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     told = [(claim, claim["baseline"]) for claim in claims if claim.get("baseline")]
     if not told:
         return None
-    status = {name: sum(b["status"] == name for _, b in told) for name in ("compared", "missing", "incomparable", "unmeasured")}
-    compared = [(c, b) for c, b in told if b["status"] == "compared" and b["difference"]]
+    status = {name: sum(b["status"] == name for _, b in told) for name in STATUSES}
+    compared = [(c, b) for c, b in told if b["status"] == "compared"]
+    changed = [c["nodeid"] for c, b in told if b["status"] in ("compared", "unmeasured") and b["then"]["verdict"] != c["verdict"]]
     return {
         "baselines": sorted({b["path"] for _, b in told}),
         **status,
         "same_model": bool(compared) and all(b["same_model"] for _, b in compared),
         "beyond_noise": [c["nodeid"] for c, b in compared if b["difference"]["beyond_noise"]],
-        "verdict_changed": [
-            c["nodeid"] for c, b in told if b["status"] in ("compared", "unmeasured") and b["then"]["verdict"] != c["verdict"]
-        ],
+        "verdict_changed": changed,
         "circuit_changed": [c["nodeid"] for c, b in compared if b["circuits"]],
-        "drift_claims": [c["nodeid"] for c, _ in told if c["property"] == DRIFT],
+        "verdicts_on_drift": {v: n for v, n in tally(c for c, _ in told if c["property"] == DRIFT).items() if n},
     }

@@ -5,35 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..report.explain import headline
+
 MOST = 12  # units named of a change
 
 
 def lines(content: Mapping[str, Any]) -> list[str]:
-    """What moved, claim by claim, those that moved most visibly first in their own order; then counts. Empty without a baseline."""
+    """What moved, claim by claim, in the order of the files; then counts. Empty without a baseline."""
     drift = content["suite"].get("drift")
     if drift is None:
         return []
     claims = [claim for claim in content["claims"] if claim.get("baseline")]
-    shown = [claim for claim in claims if _moved(claim)]
     found = [f"against {', '.join(drift['baselines'])}"]
-    for claim in shown:
+    for claim in filter(_moved, claims):
         found += _told(claim)
-    return [*found, *_counts(drift, len(shown))]
+    return [*found, *_counts(drift)]
 
 
 def _moved(claim: Mapping[str, Any]) -> bool:
     told = claim["baseline"]
     if told["status"] == "missing":
         return False
+    if told["status"] == "judged":
+        return bool(claim["verdict"] != "certified")
     if told["status"] != "compared":
         return True
     changed = told["then"]["verdict"] != claim["verdict"]
-    return changed or bool(told["circuits"]) or bool(told["difference"] and told["difference"]["beyond_noise"])
+    return bool(changed or told["circuits"] or told["difference"]["beyond_noise"])
 
 
 def _told(claim: Mapping[str, Any]) -> list[str]:
     told, then, gap = claim["baseline"], claim["baseline"]["then"], claim["baseline"]["difference"]
     name = claim["nodeid"].partition("::")[2]
+    if told["status"] == "judged":
+        return [f"  {name}: {headline(claim)}"]
     now = "not measured" if claim["estimate"] is None else f"{claim['estimate']:.3f}"
     verdict = claim["verdict"] if then["verdict"] == claim["verdict"] else f"{then['verdict']} → {claim['verdict']}"
     found = [f"  {name}: {claim['property']} {then['estimate']:.3f} → {now}; {verdict}"]
@@ -43,7 +48,7 @@ def _told(claim: Mapping[str, Any]) -> list[str]:
         how = "same examples" if gap["how"] == "paired" else "from both intervals"
         found.append(f"    difference {gap['value']:+.3f} [{low:+.3f}, {high:+.3f}], {noise} ({how})")
     for which, moved in told["circuits"].items():
-        parts = [f"{_units(moved[key])} {key}" for key in ("entered", "left") if moved[key]]
+        parts = [f"{_units(moved, moved[key])} {key}" for key in ("entered", "left") if moved[key]]
         found.append(f"    {which.replace('_', ' ')}: {'; '.join(parts)}")
     if told["changed"]:
         found.append(f"    cannot be compared: {'; '.join(told['changed'])}")
@@ -52,24 +57,34 @@ def _told(claim: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _units(names: list[str]) -> str:
-    return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
+def _units(moved: Mapping[str, Any], names: list[str]) -> str:
+    """Names, with their shares of the circuits then and now; a unit that only crossed the threshold is told as noise."""
+    shown = []
+    for unit in names[:MOST]:
+        shares = moved.get("shares", {}).get(unit)
+        noise = "" if shares is None or unit in moved["beyond_noise"] else ", within noise"
+        shown.append(unit if shares is None else f"{unit} ({shares[0]:.0%} → {shares[1]:.0%} of circuits{noise})")
+    return ", ".join(shown) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
-def _counts(drift: Mapping[str, Any], shown: int) -> list[str]:
+def _counts(drift: Mapping[str, Any]) -> list[str]:
     held = drift["compared"] + drift["incomparable"] + drift["unmeasured"]
-    still = held - shown
-    same = " (the model is the same)" if drift["same_model"] else ""
-    noise = len(drift["beyond_noise"])
-    found = [
-        f"{held} claims held against the baseline: {noise} moved by more than noise, {len(drift['verdict_changed'])} with another verdict, "
-        f"{len(drift['circuit_changed'])} with another circuit, {still} as before{same}"
-    ]
+    noise, verdicts, circuits = (len(drift[key]) for key in ("beyond_noise", "verdict_changed", "circuit_changed"))
+    found = []
+    if held:
+        same = "; the model is the same" if drift["same_model"] else ""
+        out = [f"{drift[key]} {told}" for key, told in (("incomparable", "not comparable"), ("unmeasured", "not measured")) if drift[key]]
+        found.append(
+            f"{held} claims held against the baseline: {noise} moved by more than noise, {verdicts} with another verdict, {circuits} "
+            f"with another circuit{''.join(f', {one}' for one in out)}{same}"
+        )
+    if drift["verdicts_on_drift"]:
+        found.append(f"claims about drift: {', '.join(f'{n} {verdict}' for verdict, n in drift['verdicts_on_drift'].items())}")
     if drift["missing"]:
         found.append(f"{drift['missing']} claims are not in the baseline; --circuits-update-baseline=new adds them")
     if noise:
         found.append(
-            f"Each difference is held against noise at the claim's own confidence and by itself: of {drift['compared']} claims that did "
-            "not move about one in twenty would seem to at 95%. A claim about drift (property drift) states a margin and gets a verdict"
+            "Each difference is held against noise by itself, at its claim's own confidence: of many claims that did not move some will "
+            "seem to (one in twenty at 95%). A claim about drift states a margin and gets a verdict"
         )
     return found

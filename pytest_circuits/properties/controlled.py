@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import Invalid, suggestion
+from ..kept import frequencies
 from ..requests import Ablate, Norms, freeze
 from ..stats import CONTROLS
 from ..units import Universe
@@ -40,13 +41,17 @@ def known_control(name: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """The shared set `units` of task `source`, and the task it is measured on: its examples and the intact model on the evaluation ones."""
+    """The shared set `units` of task `source`, and the task it is measured on: its examples and the intact model on the evaluation ones.
+
+    `kept` is what a baseline keeps of the discovery circuits.
+    """
 
     units: tuple[str, ...]
     source: str
     examples: Examples
     intact: Outcome
     universe: Universe
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -70,7 +75,7 @@ def shared_set(claim: Claim) -> Generator[Any, Any, Subject]:
     shared = discovery.shared(p.p)
     if not shared:
         raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
-    return Subject(shared, source, here, base, universe)
+    return Subject(shared, source, here, base, universe, frequencies(discovery, there.groups(there.discovery)))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def judge(claim: Claim) -> Steps:
     ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
     kept = {} if p.definition == "relative" else per_draw(control.correct - removed.correct[0].astype(float), found.groups, parts)
-    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details, kept=kept)
+    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details, kept={**kept, **found.kept})
 
 
 NECESSITY = Property(

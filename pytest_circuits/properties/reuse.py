@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..errors import Invalid
-from ..kept import per_group
+from ..kept import frequencies, per_group
 from ..units import is_mlp
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
@@ -84,7 +84,7 @@ def judge(claim: Claim) -> Steps:
         **found.as_dict(),
     }
     details["told"] = _told(details, names, len(discovery))
-    kept = per_group(coverage, groups, 0.0, 1.0)
+    kept = per_group(coverage, groups, 0.0, 1.0) | frequencies(discovery, found.groups(found.discovery))
     return Estimate(value, interval, len(coverage), p.confidence, "betting interval over groups", "reuse", details, kept=kept)
 
 

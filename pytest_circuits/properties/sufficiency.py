@@ -100,7 +100,7 @@ def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, a
     kind = "betting interval over groups and t interval over draws, in quadrature"
     gains = kept.correct[0].astype(float) - control.correct
     keep = {} if p.definition == "relative" else per_draw(gains, found.groups, parts)
-    return Estimate(0.0 - value, (0.0 - high, 0.0 - low), len(found.groups), p.confidence, kind, "sufficiency", details, kept=keep)
+    return Estimate(0.0 - value, (0.0 - high, 0.0 - low), len(found.groups), p.confidence, kind, "sufficiency", details, kept={**keep, **found.kept})
 
 
 def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
@@ -128,7 +128,7 @@ def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
             "compare it with random sets (control: c3)"
         )
     keep = {} if p.definition == "relative" else per_group(one, found.groups, 0.0, 1.0)
-    return Estimate(value, interval, len(one), p.confidence, kind, "sufficiency", details, unsettled, keep)
+    return Estimate(value, interval, len(one), p.confidence, kind, "sufficiency", details, unsettled, {**keep, **found.kept})
 
 
 def _details(p: Sufficiency, found: Subject, kept: Outcome) -> dict[str, Any]:

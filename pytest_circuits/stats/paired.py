@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot
+from math import hypot, sqrt
 
 from numpy.typing import ArrayLike
 
 from ..errors import OptionError
 from .betting import betting_interval, shuffled
-from .distributions import t_quantile
+from .distributions import normal_quantile, t_quantile
 from .groups import finite
 
 Interval = tuple[float, float]
@@ -34,6 +34,22 @@ def paired_difference(
     low, high = betting_interval(difference[shuffled(len(difference))], confidence, -width, width)
     more = [error * t_quantile(confidence, freedom) for error, freedom in draws]
     return value, (max(-width, value - hypot(value - low, *more)), min(width, value + hypot(high - value, *more)))
+
+
+def share_difference(now: float, then: float, counts: tuple[int, int], confidence: float) -> Interval:
+    """Interval of the difference of two shares seen in `counts` groups each, now and then: Newcombe's, from Wilson intervals.
+
+    Approximate, and too wide where both were seen on the same examples (Newcombe, Interval estimation for the difference between
+    independent proportions, 1998).
+    """
+    (a, b), (c, d) = (_wilson(share, count, confidence) for share, count in zip((now, then), counts, strict=True))
+    return now - then - hypot(now - a, d - then), now - then + hypot(b - now, then - c)
+
+
+def _wilson(share: float, count: int, confidence: float) -> Interval:
+    z = normal_quantile((1 + confidence) / 2)
+    centre, half = share + z * z / (2 * count), z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return (centre - half) / (1 + z * z / count), (centre + half) / (1 + z * z / count)
 
 
 def simultaneous_difference(now: Interval, then: Interval) -> Interval:

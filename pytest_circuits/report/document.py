@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .holm import corrected
+from .tiers import tiers
 
 SCHEMA = 1
 UNKNOWN = {"fingerprint": None, "architecture": None, "parameters": None}  # of a model that could not be opened
@@ -40,7 +41,7 @@ def document(
 
     `records` are claim records, each with its `model_info`; `errors` mistakes in spec files, because of which claims may be missing.
     Refutations are corrected for their number at level `alpha` (Holm): `survives_holm` of a refuted claim, null for any other.
-    Certified claims need no correction where all of them must hold.
+    Certified claims need no correction where all of them must hold. `circuits` says how well each circuit is supported (`tiers`).
     """
     claims: list[dict[str, Any]] = []
     models: dict[str, dict[str, Any] | None] = {}
@@ -63,6 +64,7 @@ def document(
         "suite": suite,
         "models": {name: UNKNOWN if info is None else info for name, info in models.items()},
         "claims": claims,
+        "circuits": tiers(claims),
     }
 
 

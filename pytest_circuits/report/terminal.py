@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .explain import bound_text
+from .tiers import lines as circuits
 
 COLUMNS = ("claim", "model", "tasks", "property", "estimate", "interval", "n", "bound", "verdict")
 
@@ -42,7 +43,8 @@ def table(content: Mapping[str, Any]) -> list[str]:
     suite, cost = content["suite"], content["suite"]["cost"]
     counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
     measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} stored measurements used"
-    return [*lines, "", f"{counts}; {measured}; {suite['seconds']:.1f} s", *footnotes(content)]
+    supported = circuits(content["circuits"])
+    return [*lines, *([""] if supported else []), *supported, "", f"{counts}; {measured}; {suite['seconds']:.1f} s", *footnotes(content)]
 
 
 def footnotes(content: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ def test_the_document_has_the_fields_and_types_that_are_promised(box):
     box.spec(CLAIMS)
     box.run()
     content = strict((box.path / "report.json").read_text(encoding="utf-8"))
-    assert list(content) == ["schema", "suite", "models", "claims"]
+    assert list(content) == ["schema", "suite", "models", "claims", "circuits"]
     assert content["schema"] == 1
     suite = content["suite"]
     assert suite["alpha"] == 0.05 and isinstance(suite["seconds"], float)

@@ -39,7 +39,8 @@ class Superadditivity(SetParameters):
     `gradient_bloats`, from discovery gradients and ablations), `shared` (S_P), `top` (K of largest mean |attribution|).
     Unit: nats or accuracy points; unbounded. Invalid: a set of one, an empty set, all components, below the accuracy gate.
     Source: The Gradient-Causal Gap. Interval, all drops paired by example, over groups: loss skewness-corrected t
-    (approximate); accuracy betting (exact, every group counts the same); independence bias-corrected bootstrap (approximate).
+    (approximate); accuracy betting (exact, every group counts the same); independence bias-corrected bootstrap,
+    joined with a betting interval of the difference to first order, against events too rare to be resampled (approximate).
     """
 
     against: Annotated[Literal["sum", "mean", "independence"], Field(description="what the joint drop is compared with")] = "sum"
@@ -115,8 +116,29 @@ def _independence(p: Superadditivity, base: Outcome, outcome: Outcome, groups: l
         with np.errstate(divide="ignore", invalid="ignore"):
             return mean[:, 0] * (mean[:, 2:] / mean[:, :1]).prod(1) - mean[:, 1]
 
-    value, interval, _ = bootstrap.bootstrap_interval(excess, [len(sizes)], p.confidence, 0, p.resamples, -1.0, 1.0)
-    return value, interval, "bias-corrected bootstrap over groups"
+    value, (low, high), _ = bootstrap.bootstrap_interval(excess, [len(sizes)], p.confidence, 0, p.resamples, -1.0, 1.0)
+    below, above = _unseen(base.correct.astype(float), outcome.correct.astype(float), groups, p.confidence)
+    interval = max(-1.0, min(low, value - below)), min(1.0, max(high, value + above))
+    return value, interval, "bias-corrected bootstrap over groups, joined with a betting interval of the linearised difference"
+
+
+def _unseen(base: Table, correct: Table, groups: list[str], confidence: float) -> tuple[float, float]:
+    """How far the excess may lie below and above its value by a betting interval of what each example adds to it, to first order.
+
+    A bootstrap cannot resample what no example showed, such as two removals that break the same answer, when that is rare; a betting
+    interval reckons with it. base [n], correct [1 + k, n], the joint removal first.
+    """
+    import numpy as np
+
+    from ..stats.betting import grouped_mean_interval
+
+    accuracy, singles = float(base.mean()), correct[1:].mean(1)
+    shares = singles / accuracy
+    slopes = np.array([np.delete(shares, i).prod() for i in range(len(shares))])
+    own = (1 - len(shares)) * float(shares.prod())
+    adds = own * base + slopes @ correct[1:] - correct[0]
+    value, (low, high), _ = grouped_mean_interval(adds, groups, confidence, min(own, 0.0) - 1, max(own, 0.0) + float(slopes.sum()))
+    return value - low, high - value
 
 
 def _mean(values: Table, groups: list[str], confidence: float) -> tuple[float, tuple[float, float]]:

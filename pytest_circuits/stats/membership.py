@@ -8,7 +8,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..amounts import share
 from ..errors import Invalid, OptionError
@@ -16,6 +16,8 @@ from .betting import grouped_mean_interval
 from .groups import Array, Ints, level
 
 Between = tuple[float, float]
+Bools = NDArray[np.bool_]
+_SLACK = 1e-9  # rounding of a mean
 YES, NO, UNKNOWN = (1.0, 1.0), (0.0, 0.0), (0.0, 1.0)
 
 
@@ -40,6 +42,20 @@ def frequent(members: ArrayLike, groups: Sequence[str], p: float, confidence: fl
         wrong |= most < bound if inside else least >= bound
     right = all(low >= bound if inside else high < bound for _, low, high in rows)
     return YES if right else NO if wrong else UNKNOWN, np.array(rows)
+
+
+def possible(tallies: ArrayLike, sizes: ArrayLike, p: float, confidence: float = 0.95) -> Bools:
+    """Which units may belong to the population's S_P: a mask [N], that of the sample's own S_P among them.
+
+    tallies [G, N]: in how many examples of each group a unit is a member; sizes [G]. A unit may belong where the upper end of the
+    skewness-corrected t interval of its frequency over groups is at least P; each on its own. Approximate. Raises `Invalid` for fewer
+    than 2 groups.
+    """
+    from .skewed import mean_bounds
+
+    bound = float(share(p)) - _SLACK
+    means, _, high = mean_bounds(tallies, sizes, confidence)
+    return (means >= bound) | (high >= bound)
 
 
 def support(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.membership import NO, UNKNOWN, YES, frequent, random_match, support
+from pytest_circuits.stats.membership import NO, UNKNOWN, YES, frequent, possible, random_match, support
 from pytest_circuits.stats.overlap import jaccard, typed_null
 
 
@@ -107,3 +107,15 @@ def test_support_is_the_share_of_resamples_that_agree():
     assert support(lambda counts: counts[:, 0] < 5, 5)[0] == YES  # all but 1 in 3125
     with pytest.raises(Invalid, match="at least 2 groups"):
         support(lambda counts: counts[:, 0] > 0, 1)
+
+
+def test_a_unit_is_possible_unless_its_frequency_is_clearly_below_p():
+    """Of 100 groups of one example: 50 is 3 standard errors below 65%, 60 is one below it, 65 is at it, none never."""
+    tallies = np.zeros((100, 4), np.int64)
+    for unit, count in enumerate((50, 60, 65, 0)):
+        tallies[:count, unit] = 1
+    assert possible(tallies, np.ones(100, np.int64), 0.65).tolist() == [False, True, True, False]
+    assert possible(tallies, np.ones(100, np.int64), 0.65, 0.999).tolist() == [True, True, True, False]
+    clustered = np.repeat(tallies[::10], 10, axis=0)  # ten groups of ten alike are ten observations
+    sums = clustered.reshape(10, 10, 4).sum(1)
+    assert possible(sums, np.full(10, 10), 0.65).tolist() == [True, True, True, False]

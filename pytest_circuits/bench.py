@@ -205,6 +205,7 @@ class Bench:
         """
         __tracebackhide__ = True
         from .lab.judge import Measurement, judge_claim
+        from .lab.preflight import forewarned
         from .lab.question import Question
         from .running import describe, settle
 
@@ -221,7 +222,8 @@ class Bench:
         )  # fmt: skip
         question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series)
         found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
-        record = self._session.record(judge_claim(self._session.lab(), question, bound, found), facts)
+        judgement = forewarned(judge_claim(self._session.lab(), question, bound, found), self._session.lab(), question, bound, expect)
+        record = self._session.record(judgement, facts)
         settle(record, self._session)
         return measured
 

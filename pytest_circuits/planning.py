@@ -32,6 +32,7 @@ def show(session: pytest.Session) -> None:
 
 
 def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
+    from .lab.preflight import warnings
     from .lab.question import Looks, Question
 
     yield item.nodeid
@@ -41,7 +42,9 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     if unknown:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
-    looks = Looks.of(Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against))
+    question = Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against)
+    told = warnings(planner.lab, question, case.bound, case.expect, planner.shape(case.model))
+    looks = Looks.of(question)
     for look in range(len(looks.tasks)):
         prop, claim = looks.at(look).claim()
         try:
@@ -52,3 +55,4 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         prompts = ", ".join(f"{n} prompts of {name}" for name, n in looks.prompts(look).items()) if look else ""
         yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
         yield from (f"    note: {note}" for note in forecast.notes)
+    yield from (f"    warning: {one}" for one in told)

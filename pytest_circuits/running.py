@@ -36,6 +36,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     from .baseline.entries import measured_on
     from .lab.cost import Cost
     from .lab.judge import judge, judge_claim
+    from .lab.preflight import forewarned
     from .lab.question import Question
     from .plugin import STATE
 
@@ -50,6 +51,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
         judgement = judge_claim(state.lab(), question, case.bound)
+        judgement = forewarned(judgement, state.lab(), question, case.bound, case.expect)
         facts["measured_on"] = measured_on(state.lab(), question)
     settle(state.record(judgement, facts), state)
 

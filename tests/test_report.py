@@ -202,3 +202,24 @@ def test_rows_of_one_claim_are_told_apart_by_the_parameters_that_were_listed():
     rows = [record(nodeid="s.circuits.yaml::c::tiny::swap::p=0.8"), record(nodeid="s.circuits.yaml::c::tiny::swap::p=0.9")]
     lines = table(document(rows, 1.0))
     assert [line.split("  ")[0] for line in lines[2:4]] == ["c p=0.8", "c p=0.9"]
+
+
+def test_warnings_are_shown_once_with_all_claims_that_they_are_about_and_capped():
+    rows = [record(claim=f"c{i}") | {"warnings": ["too few", f"only {i}"]} for i in range(8)]
+    lines = [line for line in table(document(rows, 1.0)) if "warning" in line]
+    assert lines[0] == "warning: c0, c1, c2, c3, c4, c5, c6, c7: too few"
+    assert lines[1] == "warning: c0: only 0"
+    assert lines[-1] == "3 further warnings: see the JSON report" and len(lines) == 7
+    assert "  note: too few" in explain(rows[0]).split("\n")
+
+
+def test_looks_are_explained_one_by_one():
+    looks = [
+        {"prompts": {"a": 16}, "n": 8, "estimate": 0.4, "interval": [0.1, 0.7]},
+        {"prompts": {"a": 32}, "n": 20, "estimate": 0.4, "interval": [0.3, 0.45]},
+    ]
+    made = record() | {"looks": looks, "looks_planned": 3}
+    (line,) = [one for one in explain(made).split("\n") if "looked" in one]
+    assert line.startswith("  looked 2 of 3 times, each interval so wide that all planned ones hold together: ")
+    assert line.endswith("n = 8: 0.400 [0.100, 0.700]; n = 20: 0.400 [0.300, 0.450]")
+    assert "looked" not in explain(record())

@@ -67,10 +67,17 @@ class Planner:
     """
 
     def __init__(self, lab: Lab) -> None:
-        self._lab = lab
+        self.lab = lab
         self._seen: set[Request] = set()
         self._universes: dict[ModelSource, Universe] = {}
         self.total = Forecast()
+
+    def shape(self, model: ModelSource) -> Universe | None:
+        """The model's universe, where it can be known without the model."""
+        try:
+            return self._universe(model)
+        except CircuitsError:
+            return None
 
     def add(self, steps: Generator[Any, Any, Any]) -> Forecast:
         """What this claim would add. Raises no `CircuitsError`: what is wrong with its model or task is a note."""
@@ -97,7 +104,7 @@ class Planner:
     def _answer(self, request: Request) -> tuple[Any, Forecast]:
         if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
             return self._single(request)
-        parts: list[Any] = pieces(request, len(self._lab.task(unextended(request.task))))
+        parts: list[Any] = pieces(request, len(self.lab.task(unextended(request.task))))
         used = [one for one in parts if not one.part.since or _count(one.part, self._encoded(one.model, one.task))]
         if used == [request]:
             return self._single(request)
@@ -110,7 +117,7 @@ class Planner:
 
     def _single(self, request: Request) -> tuple[Any, Forecast]:
         bare = _without_names(request)
-        stored = self._lab.stored(request)
+        stored = self.lab.stored(request)
         first = bare not in self._seen
         self._seen.add(bare)
         if stored is not None:
@@ -129,15 +136,15 @@ class Planner:
         reference = n
         if isinstance(request, (Ablate, Sweep)) and request.reference is not None:
             reference = _count(request.reference, encoded)
-        return invented.result(request, universe, n), passes(request, universe, n, reference, self._lab.batch_size)
+        return invented.result(request, universe, n), passes(request, universe, n, reference, self.lab.batch_size)
 
     def _encoded(self, model: ModelSource, task: TaskSource) -> Encoded:
-        stored: Encoded | None = self._lab.stored(Encode(model, task))
-        return stored or self._lab.split_as_before(invented.encoded(self._lab.task(task)), task)
+        stored: Encoded | None = self.lab.stored(Encode(model, task))
+        return stored or self.lab.split_as_before(invented.encoded(self.lab.task(task)), task)
 
     def _universe(self, model: ModelSource) -> Universe:
         if model not in self._universes:
-            known: Description | None = self._lab.stored(Describe(model))
+            known: Description | None = self.lab.stored(Describe(model))
             self._universes[model] = known.universe if known is not None else universe_of(model)
         return self._universes[model]
 

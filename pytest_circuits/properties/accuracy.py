@@ -10,6 +10,7 @@ from ..verdict import Estimate
 from .base import Claim, Parameters, Property, Steps, TaskName
 from .finite import check_finite
 from .measured import examples, part
+from .preflight import best_case
 
 LISTED = 10  # groups that are named in the report
 
@@ -83,4 +84,4 @@ def _worst(spread: dict[str, Any]) -> str:
     return f"; lowest: {', '.join(worst)}" if worst else ""
 
 
-ACCURACY = Property("accuracy", Accuracy, judge, 0.0, 1.0, "the intact model does the task", "share of examples")
+ACCURACY = Property("accuracy", Accuracy, judge, 0.0, 1.0, "the intact model does the task", "share of examples", preflight=best_case(0, 1))

@@ -7,7 +7,7 @@ parameter models are imported when specs are collected, so numpy is imported ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,6 +20,7 @@ from ..errors import OptionError, suggestion
 from ..registry import Registry
 from ..sources import ModelSource, TaskSource
 from ..verdict import Estimate
+from .preflight import Doubt, Prospect
 
 Steps = Generator[Any, Any, Estimate]
 
@@ -197,6 +198,7 @@ class Property:
     What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
     where it is made of discovery examples alone), and whether the interval is good at `anytime`, that is, whether those at
     all numbers of examples hold at once. Those that are not, the default, are made wider by as much as the number of looks asks for.
+    `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured.
     """
 
     name: str
@@ -210,6 +212,7 @@ class Property:
     limits: Callable[[Any], tuple[float | None, float | None]] | None = None
     grows: bool = True
     anytime: bool = False
+    preflight: Callable[[Any, Prospect], Iterable[Doubt]] | None = None
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:
         """The lowest and the highest value that these parameters allow; None: unbounded."""

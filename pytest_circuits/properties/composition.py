@@ -10,6 +10,7 @@ from ..units import Universe, is_mlp
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Steps, TaskName
 from .evaluated import evaluated
+from .preflight import best_case
 
 if TYPE_CHECKING:
     from ..results import CircuitSet
@@ -89,4 +90,6 @@ def _per_layer(circuits: CircuitSet, universe: Universe) -> dict[str, list[float
     return {"heads": [round(float(f), 4) for f in frequency[:, :-1].sum(1)], "mlps": [round(float(f), 4) for f in frequency[:, -1]]}
 
 
-COMPOSITION = Property("composition", Composition, judge, 0.0, 1.0, "what circuits are made of: heads or MLPs", "share")
+COMPOSITION = Property(
+    "composition", Composition, judge, 0.0, 1.0, "what circuits are made of: heads or MLPs", "share", preflight=best_case(0, 1)
+)

@@ -12,6 +12,7 @@ from ..verdict import Estimate
 from .base import Claim, Property, Steps, TaskName
 from .controlled import OtherCircuit
 from .measured import describe, set_details
+from .preflight import best_case
 from .removal import (
     Able,
     Discovered,
@@ -171,4 +172,5 @@ CROSS_TASK_ABLATION = Property(
     "what removing the shared set of one task costs another: an entry of the cross-task matrix",
     "accuracy points",
     limits=_limits,
+    preflight=lambda p, prospect: () if p.normalised else best_case(-1, 1)(p, prospect),
 )

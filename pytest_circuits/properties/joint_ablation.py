@@ -12,6 +12,7 @@ from .base import Claim, Property, Steps
 from .component_sets import Chosen, SetParameters, choose
 from .controlled import Controls, ablation, drawn, known_control, rank_told, ranked
 from .gradient_causal import UNITS, listed
+from .preflight import best_case
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,4 +132,5 @@ JOINT_ABLATION = Property(
     "joint_ablation", JointAblation, judge, None, None,
     "what removing a set of components together costs, alone or against random sets of the same size", "accuracy points or nats",
     limits=lambda p: (-1.0, 1.0) if p.effect == "accuracy" else (None, None),
+    preflight=lambda p, prospect: best_case(-1, 1)(p, prospect) if p.effect == "accuracy" else (),
 )  # fmt: skip

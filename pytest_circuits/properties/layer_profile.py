@@ -11,6 +11,7 @@ from ..units import layer_of
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Steps, TaskName
 from .evaluated import Evaluated, evaluated
+from .preflight import best_case
 
 PARTS = ("early", "middle", "late")
 EDGE_SUMS = ("eap", "eap_ig")  # sums over readers, of which early components have more
@@ -123,4 +124,6 @@ def _by_layer(found: Evaluated, values: Any) -> Any:
     return sums
 
 
-LAYER_PROFILE = Property("layer_profile", LayerProfile, judge, 0.0, 1.0, "in which layers circuits lie", "share of a circuit")
+LAYER_PROFILE = Property(
+    "layer_profile", LayerProfile, judge, 0.0, 1.0, "in which layers circuits lie", "share of a circuit", preflight=best_case(0, 1)
+)

@@ -11,6 +11,7 @@ from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
 from .controlled import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
 from .measured import set_details
+from .preflight import best_case
 from .removal import shown
 
 
@@ -89,4 +90,5 @@ NECESSITY = Property(
     1.0,
     "removing the shared set hurts more than removing a random set of the same capacity",
     "accuracy points",
+    preflight=best_case(-1, 1),
 )

@@ -12,6 +12,7 @@ from ..units import is_mlp
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
 from .measured import check_share, circuits, describe, examples, intact, set_details
+from .preflight import best_case
 from .removal import Discovered, attempt, discovered, shown
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ class Reuse(CircuitParameters):
     definition: Annotated[Literal["coverage", "size"], Field(description="coverage: |C∩S|/|C|; size: min(|S|,k)/k")] = "coverage"
     beside: Annotated[
         list[TaskName],
-        Field(json_schema_extra={"circuits": "task"}, description="other tasks, whose shared sets are scored as well, for comparison; the task itself is left out"),
+        Field(
+            json_schema_extra={"circuits": "task"},
+            description="other tasks, whose shared sets are scored as well, for comparison; the task itself is left out",
+        ),
     ] = []  # noqa: RUF012 (pydantic copies it)
 
     @model_validator(mode="after")
@@ -152,4 +156,13 @@ def _told(d: dict[str, Any], names: list[str], discovery: int) -> list[str]:
     return [found, f"accuracy of the intact model: {d['accuracy']:.3f}", *compared]
 
 
-REUSE = Property("reuse", Reuse, judge, 0.0, 1.0, "the same components recur over a task's prompts (reuse@P)", "share of a circuit")
+REUSE = Property(
+    "reuse",
+    Reuse,
+    judge,
+    0.0,
+    1.0,
+    "the same components recur over a task's prompts (reuse@P)",
+    "share of a circuit",
+    preflight=best_case(0, 1),
+)

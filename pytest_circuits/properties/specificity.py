@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from ..verdict import Estimate
 from .base import Claim, Property, Steps, TaskName
 from .measured import describe, set_details
+from .preflight import best_case
 from .removal import Discovered, RemovalParameters, apart, discovered, removal, set_overlap, shown, together
 
 
@@ -90,4 +91,5 @@ SPECIFICITY = Property(
     1.0,
     "removing a task's own shared set costs it more than removing those of other tasks",
     "accuracy points",
+    preflight=best_case(-1, 1),
 )

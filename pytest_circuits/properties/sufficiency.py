@@ -25,6 +25,7 @@ from .controlled import (
     shared_set,
 )
 from .measured import set_details
+from .preflight import best_case
 
 if TYPE_CHECKING:
     from ..results import Outcome
@@ -100,7 +101,9 @@ def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, a
     kind = "betting interval over groups and t interval over draws, in quadrature"
     gains = kept.correct[0].astype(float) - control.correct
     keep = {} if p.definition == "relative" else per_draw(gains, found.groups, parts)
-    return Estimate(0.0 - value, (0.0 - high, 0.0 - low), len(found.groups), p.confidence, kind, "sufficiency", details, kept={**keep, **found.kept})
+    return Estimate(
+        0.0 - value, (0.0 - high, 0.0 - low), len(found.groups), p.confidence, kind, "sufficiency", details, kept={**keep, **found.kept}
+    )
 
 
 def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
@@ -167,4 +170,5 @@ SUFFICIENCY = Property(
     "the shared set on its own does the task, and better than a random set of the same capacity",
     "accuracy points",
     limits=_limits,
+    preflight=lambda p, prospect: best_case(0 if p.control == NO_CONTROL else -1, 1)(p, prospect),
 )

@@ -8,6 +8,7 @@ from typing import Any
 from .explain import bound_text
 from .tiers import lines as circuits
 
+WARNINGS = 6  # that are shown
 COLUMNS = ("claim", "model", "tasks", "property", "estimate", "interval", "n", "bound", "verdict")
 
 
@@ -44,7 +45,19 @@ def table(content: Mapping[str, Any]) -> list[str]:
     counts = ", ".join(f"{n} {verdict}" for verdict, n in suite["verdicts"].items() if n)
     measured = f"{cost['forwards']} forwards, {cost['backwards']} backwards, {cost['cached']} stored measurements used"
     supported = circuits(content["circuits"])
-    return [*lines, *([""] if supported else []), *supported, "", f"{counts}; {measured}; {suite['seconds']:.1f} s", *footnotes(content)]
+    totals = ["", f"{counts}; {measured}; {suite['seconds']:.1f} s"]
+    return [*lines, *([""] if supported else []), *supported, *totals, *footnotes(content), *_warnings(content["claims"])]
+
+
+def _warnings(claims: list[Mapping[str, Any]]) -> list[str]:
+    """What could be told before measuring, each once with the claims that it is about."""
+    found: dict[str, list[str]] = {}
+    for claim in claims:
+        for one in claim["warnings"]:
+            found.setdefault(one, []).append(label(claim))
+    made = [f"warning: {', '.join(dict.fromkeys(names))}: {told}" for told, names in found.items()]
+    more = len(made) - WARNINGS
+    return made if more <= 0 else [*made[:WARNINGS], f"{more} further warning{'s' * (more != 1)}: see the JSON report"]
 
 
 def footnotes(content: Mapping[str, Any]) -> list[str]:

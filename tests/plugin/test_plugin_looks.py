@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plugin_box import header
+from plugin_fakes import fake_model
 
 TASKS = "ioi: {builtin: ioi, n: 20}, swap: {file: pairs.jsonl}"
 OPEN = """
@@ -127,3 +128,44 @@ def test_a_run_corrects_its_refutations_wherever_they_were_made(box):
     assert [claim["survives_holm"] for claim in box.report["claims"]] == [True, None, None]
     assert box.claims["c0"]["refuted_at"] == 0.00001  # the interval is the same whatever the confidence
     result.stdout.fnmatch_lines(["Certified claims are not corrected for their number: *"])
+
+
+SMALL = """
+sure:
+  accuracy: {task: ioi}
+  at_least: 0.9
+"""
+
+
+def test_what_can_be_told_beforehand_is_a_warning_of_plan_record_and_summary(box):
+    """Whatever comes of the claim: this model cannot even be opened."""
+    fake_model(box.path / "broken")
+    models = header("tiny: {path: broken}", TASKS)
+    box.spec(SMALL, header=models)
+    assert box.run("--circuits-plan").ret == 0
+    told = "10 groups of evaluation examples are too few for it to be certified: if all agreed on 1, *'at least 0.9'; give more prompts"
+    box.result.stdout.fnmatch_lines([f"    warning: {told}"])
+    assert box.calls == []
+    box.spec("mild:\n  stated: {task: ioi}\n  at_least: 0.1\n" + SMALL, header=models)
+    box.run()
+    assert box.claims["mild"]["warnings"] == []
+    (warning,) = box.claims["sure"]["warnings"]
+    assert warning.startswith("10 groups of evaluation examples are too few")
+    box.result.stdout.fnmatch_lines([f"warning: sure: {told}"])
+
+
+def test_a_python_test_is_warned_as_well(box):
+    fake_model(box.path / "broken")
+    box.python("""
+def test_it(circuits):
+    found = circuits.model("broken").measure("accuracy", task=circuits.task("ioi", n=20))
+    circuits.check(found, at_least=0.9)
+
+def test_other(circuits):
+    found = circuits.model("broken").measure("accuracy", task=circuits.task("ioi", n=20))
+    circuits.check(found, at_least=0.9, expect="refuted")  # which these examples could do
+""")
+    box.run()
+    first, second = box.report["claims"]
+    assert "too few for it to be certified" in first["warnings"][0]
+    assert second["warnings"] == []

@@ -1,0 +1,58 @@
+"""The pre-flight of a claim: from its tasks, and the model's shape where that is known, to what cannot come of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import CircuitsError
+from ..properties.preflight import Prospect, doubts
+from ..stats.split import split_first
+from ..tasks.base import Task
+from ..units import Universe
+from ..verdict import CERTIFIED, REFUTED, Bound
+from . import invented
+from .growing import unextended
+from .judge import Judgement
+from .lab import Lab
+from .question import Looks, Question
+
+Sides = tuple[int, int]
+
+
+def forewarned(judgement: Judgement, lab: Lab, question: Question, bound: Bound, expect: str) -> Judgement:
+    """The judgement with the warnings that could have been given before."""
+    universe = None if judgement.model is None else judgement.model.universe
+    return replace(judgement, warnings=(*judgement.warnings, *warnings(lab, question, bound, expect, universe)))
+
+
+def warnings(lab: Lab, question: Question, bound: Bound, expect: str, universe: Universe | None) -> list[str]:
+    """Why the claim cannot come out as it is expected to, or says little. Opens no model, and does not depend on what is stored.
+
+    Tasks are taken as they are, before a tokenizer replaces pairs of them. Nothing where a task cannot be read: that is told elsewhere.
+    """
+    looks = Looks.of(question)
+    prop, claim = looks.at(len(looks.tasks) - 1).claim()
+    parameters = claim.parameters
+    found, groups, examples = [], {}, {}
+    split = getattr(parameters, "split", None)
+    for name, source in claim.tasks.items() if split is not None else ():
+        try:
+            first = len(lab.task(unextended(source))) if source.grown else None
+            groups[name], examples[name] = _sides(lab.task(source), first, split, parameters.split_seed)
+        except CircuitsError:
+            continue
+    prospect = Prospect(bound, parameters.confidence, groups, examples, universe)
+    for doubt in doubts(prop, question.parameters, prospect):
+        if doubt.verdict is None or (expect in (CERTIFIED, REFUTED) and doubt.verdict == expect):
+            found.append(doubt.text)
+    return list(dict.fromkeys(found))
+
+
+def _sides(task: Task, first: int | None, split: object, seed: int) -> tuple[Sides, Sides]:
+    """Numbers of groups, and of examples, on the discovery and on the evaluation side."""
+    names = invented.encoded(task).groups
+    if split == "in_sample":
+        return (len(set(names)),) * 2, (len(names),) * 2
+    rows = split_first(names, first, float(str(split)), seed)
+    groups, examples = ([len({names[int(i)] for i in side}) for side in rows], [len(side) for side in rows])
+    return (groups[0], groups[1]), (examples[0], examples[1])

@@ -1,0 +1,176 @@
+"""The page on calibration, from what was measured: every number in it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Found = Mapping[str, Any]
+
+HEAD = """# How often are verdicts wrong?
+
+A claim is certified when the whole interval of its estimate is on the right side of the bound, and refuted when all of it is on the
+wrong side. So a verdict is as good as its interval. This page measures that: made-up models whose truth is known are judged by the
+properties themselves, with their real splits, shared sets, controls and refusals, as if they had been measured. Made by `python -m
+benchmarks.calibration --page docs/explanation/calibration.md` (`make calibrate`).
+"""
+
+SIMULATED = """## Simulated studies with the truth at the bound
+
+A population is a table of {rows} examples (or a formula); a study draws n of them, half for discovery. *False high*: the share of
+studies whose interval lies wholly above the truth. With the bound at the truth they certify `at_least`, or refute `at_most`, wrongly.
+*False low*: wholly below it; `at_least` refuted or `at_most` certified wrongly. Nominal is {tail:.1%} for each, since intervals are
+two-sided {confidence:.0%} ones. *Coverage* is the share of intervals that hold the truth, ± its 95% Monte-Carlo error. *Power* is the
+share of studies that certify `at_least` the truth minus the gap. Where a property's docstring says that its interval is conditional on
+the sets or the ranking that were found, so is the truth. ▲ marks a side whose rate is above nominal beyond Monte-Carlo error
+(one-sided, at {sure:.1%} each, since the tables have {cells} of them).
+
+{studies} studies of each population and size, fewer where an estimate is dear; bootstraps with 400 resamples instead of 2000.
+"""
+
+NULL = """## Untrained models and shuffled answers
+
+Small Llama and GPT-2 models with random weights on random tokens, and a trained model ({trained}) on its tasks with the answers of
+other prompts. The accuracy gate (`min_accuracy` and the chance level) refuses claims about behaviour that is not there, so with it
+nothing may be certified; without it (`min_accuracy: 0`) at most {tail:.1%} of claims about behaviour may be.
+"""
+
+PLANTED = """## Power on planted circuits
+
+True claims about models whose circuits were set by hand (`models/planted-circuits`), over draws of prompts, splits and controls. These
+models treat all prompts alike, so that only n matters: below some n an interval is too wide whatever the model does. n counts all
+prompts; half of them are for discovery.
+"""
+
+
+def page(found: Found) -> str:
+    """The whole page as Markdown."""
+    return "\n".join([HEAD, _summary(found), _simulated(found), _null(found), _planted(found), _made(found)]).rstrip() + "\n"
+
+
+def _summary(found: Found) -> str:
+    rows = found["simulated"]
+    over = [one for one in rows if one["exceeds"]]
+    sides = 2 * len(rows)
+    named = dict.fromkeys(f"{one['property']} ({one['population']}, n {one['n']}: coverage {one['coverage']:.1%})" for one in over)
+    false = sum(one["certified"] for one in found["null"] if one["gate"])
+    open_ = [one for one in found["null"] if not one["gate"] and one["error"]]
+    lines = [
+        f"- Of {sides} rates of false verdicts, {_sides_over(over, found)} are above the nominal {found['tail']:.1%} beyond Monte-Carlo "
+        "error" + (f": {'; '.join(named)}." if named else "."),
+        f"- On untrained models and shuffled answers, {false} of {_studies(found, True)} claims were certified with the accuracy gate, and "
+        f"{sum(one['certified'] for one in open_)} of {sum(one['studies'] for one in open_)} claims about behaviour without it.",
+    ]
+    if over:
+        lines.append("- The docstrings of these properties say so; elsewhere intervals are nominal or wider.")
+    return "\n".join(["", *lines, ""])
+
+
+def _sides_over(over: Iterable[Found], found: Found) -> int:
+    return sum(_above(one, side, found) for one in over for side in ("low_above", "high_below"))
+
+
+def _above(one: Found, side: str, found: Found) -> bool:
+    from pytest_circuits.stats.chance import binomial_lower
+
+    return bool(
+        one["studies"] > one["invalid"] and binomial_lower(one[side], one["studies"] - one["invalid"], found["sure"]) > found["tail"]
+    )
+
+
+def _studies(found: Found, gate: bool) -> int:
+    return sum(one["studies"] for one in found["null"] if one["gate"] is gate)
+
+
+def _simulated(found: Found) -> str:
+    from .populations import ROWS
+
+    rows = found["simulated"]
+    text = SIMULATED.format(
+        rows=f"{ROWS:,}",
+        tail=found["tail"],
+        confidence=found["confidence"],
+        sure=found["sure"],
+        cells=2 * len(rows),
+        studies=found["studies"],
+    )
+    head = ["property", "population", "n", "studies", "false high", "false low", "coverage", "mean width", "power (gap)"]
+    parts = [text, _table(head, (_row(one, found) for one in rows))]
+    refused = [one for one in rows if one["invalid"]]
+    if refused:
+        parts.append("\nStudies that were invalid, and left out:\n")
+        parts += [
+            f"- {one['property']}, {one['population']}, n {one['n']}: {one['invalid']} of {one['studies']} ({_reason(one)})"
+            for one in refused
+        ]
+    parts.append("\nHow these intervals are made:\n")
+    parts.append(_table(["property", "interval"], sorted({(one["property"], one["kind"]) for one in rows if one["kind"]})))
+    return "\n".join([*parts, ""])
+
+
+def _row(one: Found, found: Found) -> list[str]:
+    if not one["studies"] - one["invalid"]:
+        return [one["property"], one["population"], str(one["n"]), str(one["studies"]), *[""] * 5]
+    low, high = one["coverage_interval"]
+    error = max(one["coverage"] - low, high - one["coverage"])
+
+    def rate(side: str, value: float) -> str:
+        return f"{value:.1%}{' ▲' if _above(one, side, found) else ''}"
+
+    return [
+        one["property"], one["population"], str(one["n"]), str(one["judged"]), rate("low_above", one["false_high"]),
+        rate("high_below", one["false_low"]), f"{one['coverage']:.1%} ± {error:.1%}", f"{one['mean_width']:.3g}" if one["width"] else "",
+        f"{one['power']:.0%} ({one['gap']:g})",
+    ]  # fmt: skip
+
+
+def _reason(one: Found) -> str:
+    return max(one["reasons"], key=one["reasons"].get)
+
+
+def _null(found: Found) -> str:
+    head = ["models", "claim", "n", "models judged", "certified with the gate", "certified without it", "mostly, with the gate"]
+    pairs: dict[tuple[str, str], dict[bool, Found]] = {}
+    for one in found["null"]:
+        pairs.setdefault((one["models"], one["claim"]), {})[one["gate"]] = one
+    rows = []
+    for (models, claim), both in pairs.items():
+        closed, without = both[True], both[False]
+        low, high = without["interval"]
+        rows.append([
+            models, claim, str(closed["n"]), str(closed["studies"]), str(closed["certified"]),
+            f"{without['certified']} ({low:.0%}–{high:.0%})", _shorter(closed["reason"]),
+        ])  # fmt: skip
+    other = [one["claim"].split()[0] for one in found["null"] if not one["error"]]
+    note = (
+        f"\n{', '.join(dict.fromkeys(other))} are about where attribution scores fall, not about what the model can do: where untrained models "
+        "have them "
+        "too, the number is right and says nothing about training. This is why reuse is reported beside chance and other tasks' sets.\n"
+    )
+    return "\n".join([NULL.format(trained="models/multitask-llama", tail=found["tail"]), _table(head, rows), note])
+
+
+def _planted(found: Found) -> str:
+    sizes = sorted({one["n"] for one in found["planted"]})
+    claims = dict.fromkeys((one["models"], one["claim"]) for one in found["planted"])
+    cells = {(one["models"], one["claim"], one["n"]): f"{one['certified']}/{one['studies']}" for one in found["planted"]}
+    rows = [[models, claim, *(cells.get((models, claim, n), "") for n in sizes)] for models, claim in claims]
+    return "\n".join([PLANTED, _table(["model", "claim", *(f"certified at n = {n}" for n in sizes)], rows), ""])
+
+
+def _made(found: Found) -> str:
+    return (
+        f"Seeds are fixed: the same command gives the same numbers on one machine. This page: {found['studies']} studies a population, "
+        f"{found['models']} untrained models, {found['repeats']} repeats on planted circuits, {found['seconds']} s on a "
+        "core that was not idle.\n"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], clean: Callable[[str], str] = lambda text: text.replace("|", "\\|")) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(clean(str(cell)) for cell in line) + " |" for line in lines)
+
+
+def _shorter(text: str, longest: int = 70) -> str:
+    first = text.partition(", not clearly")[0]
+    return first if len(first) <= longest else first[:longest].rsplit(" ", 1)[0] + " …"

@@ -90,8 +90,8 @@ def discovered(claim: Claim, task: str) -> Step[Discovered]:
         raise empty_set(p, task, int(discovery.counts.max()), len(discovery))
     if len(shared) == len(discovery.units):
         raise Invalid(
-            f"the shared set of task {task!r} is all {len(shared)} components: removing it leaves no model whose answers would say anything; "
-            "lower size or raise p",
+            f"the shared set of task {task!r} is all {len(shared)} components: removing it leaves no model whose answers would say "
+            "anything; lower size or raise p",
             {"task": task, "size": len(shared)},
         )
     return Discovered(task, here.found, here.base, discovery, shared)

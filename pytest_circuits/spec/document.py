@@ -112,7 +112,8 @@ class ClaimEntry(Grammar):
     within: Annotated[list[Number], Field(min_length=2, max_length=2)] | Absent = Field(
         default=None, description="Certified when the whole interval lies between the two numbers.")
     expect: Annotated[Literal["certified", "refuted", "inconclusive", "invalid", "measured"], Field(
-        description="The verdict with which the test passes: refuted makes a negative control, measured (any but invalid) a study.")] = "certified"
+        description="The verdict with which the test passes: refuted makes a negative control, measured (any but invalid) a study.")
+    ] = "certified"
     marks: Annotated[list[Text | dict[str, dict[str, Any] | list[Any]]], Field(
         description="pytest marks: a name, or {name: {keyword: argument}}, or {name: [arguments]}.")] = []
     model: Annotated[Text | Absent, Field(

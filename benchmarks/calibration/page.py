@@ -143,9 +143,9 @@ def _null(found: Found) -> str:
         ])  # fmt: skip
     other = [one["claim"].split()[0] for one in found["null"] if not one["error"]]
     note = (
-        f"\n{', '.join(dict.fromkeys(other))} are about where attribution scores fall, not about what the model can do: where untrained models "
-        "have them "
-        "too, the number is right and says nothing about training. This is why reuse is reported beside chance and other tasks' sets.\n"
+        f"\n{', '.join(dict.fromkeys(other))} are about where attribution scores fall, not about what the model can do. Where untrained "
+        "models have them too, the number is right and says nothing about training, which is why reuse is reported beside chance and "
+        "the sets of other tasks.\n"
     )
     return "\n".join([NULL.format(trained="models/multitask-llama", tail=found["tail"]), _table(head, rows), note])
 

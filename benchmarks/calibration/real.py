@@ -23,8 +23,8 @@ MODELS = Path(__file__).parents[2] / "models"
 VOCABULARY, LENGTH = 40, 6
 NO_GATE = {"min_accuracy": 0.0}
 CORE: dict[str, tuple[dict[str, Any], Bound]] = {
-    "necessity": ({"task": "t", "p": 0.6, "size": "20%"}, Bound(at_least=0.2)),
-    "sufficiency": ({"task": "t", "p": 0.6, "size": "20%"}, Bound(at_least=0.2)),
+    "necessity": ({"task": "t", "p": 0.6, "size": "20%", "control": "c3_parity"}, Bound(at_least=0.2)),
+    "sufficiency": ({"task": "t", "p": 0.6, "size": "20%", "control": "c3_parity"}, Bound(at_least=0.2)),
     "gradient_ablation_agreement": ({"task": "t", "gradient": "atp", "resamples": 400}, Bound(at_least=0.5)),
     "neuron_faithfulness": ({"task": "t", "neurons": "10%"}, Bound(0.9, 1.1)),
     "circuit_match": ({"task": "t", "known": ["L0H0", "L1MLP"], "p": 0.8, "resamples": 400}, Bound(at_least=0.9)),

@@ -28,8 +28,8 @@ class Scenario:
     """A population and a claim about it.
 
     `draw(rng, n)` is a study of n examples (for a series, worlds by name); `truth(study, estimate)` what the estimate is of, which may
-    depend on the sets that the study found. `gap`: power is the share of studies that certify `at_least: truth − gap`. `cost`: how many studies a
-    cheap one stands for. `known`: the property's docstring says that this interval falls short here.
+    depend on the sets that the study found. `gap`: power is the share of studies that certify `at_least: truth − gap`. `cost`: how many
+    studies a cheap one stands for. `known`: the property's docstring says that its interval can fall short here.
     """
 
     property: str

@@ -156,12 +156,13 @@ class World:
 
 
 def ask(name: str, parameters: Mapping[str, Any], worlds: Mapping[str, World], series: Sequence[str] = ()) -> Estimate:
-    """Drive a property as the lab does; a series has its models at 0, 1, 2 …"""
+    """Drive a property as the lab does; a series has its models at 0, 1, 2 …; drift is from the first of them."""
     prop = PROPERTIES.get(name)
     checked = prop.parameters.model_validate(parameters)
     sources = tuple(ModelSource(one, one, at=float(i)) for i, one in enumerate(series))
     tasks = {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)}
-    steps = prop.judge(Claim(checked, sources[-1] if sources else MODEL, tasks, sources if prop.over_series else ()))
+    model, over = (sources[-1], sources) if prop.over_series else (MODEL, ())
+    steps = prop.judge(Claim(checked, model, tasks, over, sources[0] if name == "drift" else None))
 
     def answer(request: Any) -> Any:
         return worlds[request.model.name].answer(request)

@@ -55,6 +55,7 @@ HEALTHY: dict[str, dict[str, Any]] = {
     "conservation": {"task": "t"},
     "role_stability": {"task": "t", **FAST},
     "trajectory": {"of": {"reuse": {"task": "t", **SHARED}}, "shape": "spread"},
+    "drift": {"of": {"reuse": {"task": "t", **SHARED}}, "against": "m1"},
     "steering": {"task": "t", "neurons": 3, "factor": 0.0, "against": "control"},
 }
 
@@ -138,7 +139,8 @@ class Setting:
 
 def outcome(name: str, setting: Setting) -> Any:
     """The estimate of a property in this setting, or the `Invalid` that it raised. Numerical warnings are errors."""
-    series = {f"m{i}": setting.world(i) for i in range(setting.models)} if name in ("trajectory", "role_stability") else None
+    others = {"trajectory": range(setting.models), "role_stability": range(setting.models), "drift": [1]}
+    series = {f"m{i}": setting.world(i) for i in others[name]} if name in others else None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

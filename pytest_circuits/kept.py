@@ -10,7 +10,7 @@ import base64
 import hashlib
 import itertools
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -118,6 +118,38 @@ def frequencies(circuits: CircuitSet, groups: Sequence[str]) -> Json:
     shares = circuits.counts / len(circuits)
     named = {unit: rounded(float(share)) for unit, share in zip(circuits.units, shares, strict=True) if share >= LEAST}
     return {"frequency": {"groups": len(set(groups)), "shares": named}}
+
+
+SHARED = "shared_set"
+"""The set that `frequencies` are about."""
+
+
+def moved_units(then: Sequence[str], now: Sequence[str]) -> dict[str, list[str]]:
+    """Which units entered a set, and which left it."""
+    return {"entered": [unit for unit in now if unit not in set(then)], "left": [unit for unit in then if unit not in set(now)]}
+
+
+def share_changes(units: Iterable[str], then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) -> Json:
+    """For units that entered or left a shared set: `shares` of the circuits then and now, and those whose share moved `beyond_noise`.
+
+    `then` and `now` are the `frequency` of both sides. The other units only crossed the threshold P, which another sample of discovery
+    examples could have undone.
+    """
+    from .stats.paired import share_difference
+
+    shares, beyond = {}, []
+    for unit in units:
+        before, after = (float(side["shares"].get(unit, 0.0)) for side in (then, now))
+        low, high = share_difference(after, before, (now["groups"], then["groups"]), confidence)
+        shares[unit] = [before, after]
+        if low > 0 or high < 0:
+            beyond.append(unit)
+    return {"shares": shares, "beyond_noise": beyond}
+
+
+def only_crossed(changed: Mapping[str, Any] | None) -> bool:
+    """Whether a set changed (`moved_units` with `share_changes`), and only by units that crossed the threshold within noise."""
+    return changed is not None and bool(changed.get("shares")) and not changed["beyond_noise"]
 
 
 def changed_parameters(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from math import hypot
 from typing import Any
 
-from ..kept import group_values, pairs_with
+from ..kept import SHARED, group_values, moved_units, only_crossed, pairs_with, share_changes
 from ..report.document import tally
 from .entries import Entry, data_changes, definition_changes, version_changes
 
 STATUSES = ("compared", "judged", "missing", "incomparable", "unmeasured")
-SHARED = "shared_set"
 DRIFT = "drift"  # claims that are themselves a difference from the baseline
 
 
@@ -35,13 +34,17 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float, path: s
     found["changed"] = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
     if found["changed"]:
         return {**found, "status": "incomparable"}
-    found["difference"] = difference(then, now, confidence)
     found["circuits"] = moved(then, now, confidence)
+    found["difference"] = difference(then, now, confidence, only_crossed(found["circuits"].get(SHARED)))
     return {**found, "status": "compared"}
 
 
-def difference(then: Entry, now: Entry, confidence: float) -> dict[str, Any]:
-    """Now minus then, with an interval, and whether it is more than noise."""
+def difference(then: Entry, now: Entry, confidence: float, crossed: bool = False) -> dict[str, Any]:
+    """Now minus then, with an interval, and whether it is more than noise.
+
+    `crossed`: the sets differ only by units that crossed the threshold within noise. The interval, which takes both sets as given, is
+    then extended to 0, since other discovery examples could have given both models one set.
+    """
     value = now["estimate"] - then["estimate"]
     if pairs_with(then["kept"], now["kept"]):
         from ..stats.paired import paired_difference
@@ -55,39 +58,25 @@ def difference(then: Entry, now: Entry, confidence: float) -> dict[str, Any]:
         (a, b), (c, d) = now["interval"], then["interval"]
         down, up = hypot(now["estimate"] - a, d - then["estimate"]), hypot(b - now["estimate"], then["estimate"] - c)
         interval, how = (value - down, value + up), "independent"
+    if crossed:
+        interval = (min(interval[0], 0.0), max(interval[1], 0.0))
     return {"value": value, "interval": list(interval), "how": how, "beyond_noise": bool(interval[0] > 0 or interval[1] < 0)}
 
 
 def moved(then: Entry, now: Entry, confidence: float) -> dict[str, dict[str, Any]]:
     """Units that entered or left each set that both sides name, sets that are the same left out.
 
-    Where both kept in what share of the circuits a unit is, `shares` has both of each unit that moved, and `beyond_noise` names
-    those whose share changed by more than noise: the others only crossed the threshold.
+    Where both kept in what share of the circuits a unit is, also whether that share moved by more than noise (`kept.share_changes`).
     """
     found: dict[str, dict[str, Any]] = {}
     for name, units in now["circuits"].items():
-        if name not in then["circuits"]:
-            continue
-        entered = [unit for unit in units if unit not in set(then["circuits"][name])]
-        left = [unit for unit in then["circuits"][name] if unit not in set(units)]
-        if entered or left:
-            found[name] = {"entered": entered, "left": left}
+        changed: dict[str, Any] = moved_units(then["circuits"].get(name, units), units)
+        if changed["entered"] or changed["left"]:
+            found[name] = changed
             if name == SHARED and "frequency" in then["kept"] and "frequency" in now["kept"]:
-                found[name] |= _shares([*entered, *left], then["kept"]["frequency"], now["kept"]["frequency"], confidence)
+                every = [*changed["entered"], *changed["left"]]
+                found[name] |= share_changes(every, then["kept"]["frequency"], now["kept"]["frequency"], confidence)
     return found
-
-
-def _shares(units: list[str], then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) -> dict[str, Any]:
-    from ..stats.paired import share_difference
-
-    shares, beyond = {}, []
-    for unit in units:
-        before, after = (side["shares"].get(unit, 0.0) for side in (then, now))
-        low, high = share_difference(after, before, (now["groups"], then["groups"]), confidence)
-        shares[unit] = [before, after]
-        if low > 0 or high < 0:
-            beyond.append(unit)
-    return {"shares": shares, "beyond_noise": beyond}
 
 
 def summary(claims: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -80,11 +80,11 @@ class Desk:
     def settle(self, records: Iterable[dict[str, Any]]) -> None:
         """Move what a baseline keeps out of the records, and put the comparison with the baseline into them."""
         for record in records:
-            kept = record.pop("kept", None)
-            if kept is None or not record["file"].endswith(files.SUFFIX) or "measured_on" not in record:
-                record.pop("measured_on", None)
+            kept, on = record.pop("kept", None), record.pop("measured_on", None)
+            record["baseline"] = None
+            if kept is None or on is None:  # a claim in Python, or one that an unforeseen exception stopped
                 continue
-            now = entry_of({**record, "kept": kept})
+            now = entry_of({**record, "kept": kept, "measured_on": on})
             path = self.path(record["file"])
             self._entries.append((path, record["nodeid"], now))
             if self.off:

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..errors import Invalid
-from ..kept import Json, bits, bytes_by_column, changed_parameters, group_digest, named_sets, rounded
+from ..kept import (
+    SHARED,
+    Json,
+    bits,
+    bytes_by_column,
+    changed_parameters,
+    group_digest,
+    moved_units,
+    named_sets,
+    only_crossed,
+    rounded,
+    share_changes,
+)
 from ..requests import Encode
 from ..verdict import Estimate
 from . import drift_circuits
@@ -37,6 +49,9 @@ class Drift(AnyParameters):
     quadrature, approximate. An interval inside [−m, m] is two one-sided tests, each at half the error. Of any other property:
     (l − u', u − l') from an interval of each side at confidence (1 + confidence)/2, which holds however they depend on
     each other, and is wide.
+
+    The sets that each side found are taken as given; where they differ only by components whose share of the circuits changed within noise,
+    so that other discovery examples could have given both sides one set, the interval is extended to 0.
 
     `overlap: jaccard` compares the shared sets S_P of the claim's task instead: mean Jaccard of S_P of one model on half of the discovery
     groups with S_P of the other model on the other half, minus the mean Jaccard of the halves' sets of one and the same model (the
@@ -196,7 +211,10 @@ def _difference(p: Drift, kept: Json, side: Side, release: str, itself: str) -> 
             )
         low, high = simultaneous_difference((now["interval"][0], now["interval"][1]), (then["interval"][0], then["interval"][1]))
         interval, kind = (min(low, value), max(high, value)), f"from an interval of each side at {now['confidence']:g}; holds together"
-    sets = {name: _moved(then["sets"].get(name, []), units) for name, units in now["sets"].items()}
+    sets = _sets(then, now, p.confidence)
+    crossed = only_crossed(sets.get(SHARED))
+    if crossed:
+        interval = (min(interval[0], 0.0), max(interval[1], 0.0))
     details = {
         "of": p.of.name, "release": release, "compared_with_itself": bool(itself), "paired": paired, "groups_compared": groups,
         "then": _number(then), "now": _number(now), "sets": sets,
@@ -206,13 +224,22 @@ def _difference(p: Drift, kept: Json, side: Side, release: str, itself: str) -> 
     told = [f"{p.of.name}: {_shown(then)} at the release ({release}), {_shown(now)} now"]
     told += [itself] if itself else [f"difference {value:+.3f} [{low:+.3f}, {high:+.3f}], {how}"]
     told += [f"{name.replace('_', ' ')}: {drift_circuits.moved_text(one)}" for name, one in sets.items() if one["entered"] or one["left"]]
+    if crossed:
+        told.append("they only crossed the threshold, within noise: the interval takes both sets as given, and is extended to 0 for that")
     unsettled = next((f"{when}: {one['unsettled']}" for when, one in (("now", now), ("then", then)) if one["unsettled"]), None)
     kept = dict(side.kept)
     return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "told": told}, unsettled, kept)
 
 
-def _moved(then: list[str], now: list[str]) -> Json:
-    return {"entered": [unit for unit in now if unit not in then], "left": [unit for unit in then if unit not in now]}
+def _sets(then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) -> dict[str, Json]:
+    """What entered or left each set, and of the shared set whether by more than noise."""
+    found: dict[str, Json] = {}
+    for name, units in now["sets"].items():
+        found[name] = moved_units(then["sets"].get(name, []), units)
+        if name == SHARED and "frequency" in then and "frequency" in now:
+            every = [*found[name]["entered"], *found[name]["left"]]
+            found[name] |= share_changes(every, then["frequency"], now["frequency"], confidence)
+    return found
 
 
 def _number(side: Mapping[str, Any]) -> Json:

@@ -1,0 +1,113 @@
+"""Baseline files by themselves: what they look like, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_circuits.baseline import files
+from pytest_circuits.baseline.entries import changes, entry_of
+
+ENTRY = {
+    "property": "reuse", "parameters": {"p": 0.8}, "bound": {"at_least": 0.4}, "estimate": 0.5, "interval": [0.4, 0.6], "n": 64,
+    "verdict": "certified", "circuits": {"shared_set": ["L0H1", "L0MLP"]},
+    "fingerprints": {"weights": "w", "tokenizer": "t", "data": {"ioi": "d"}},
+    "versions": {"measurement": 6, "dtype": "float32"}, "kept": {},
+}  # fmt: skip
+
+
+def test_a_file_has_a_place_beside_its_spec():
+    assert files.beside(Path("specs/core.circuits.yaml")) == Path("specs/core.circuits.baseline.json")
+
+
+def test_the_same_entries_give_the_same_bytes_and_each_field_a_line(tmp_path):
+    path = tmp_path / "new" / "a.circuits.baseline.json"
+    files.write(path, {"b::m": ENTRY, "a::m": dict(reversed(ENTRY.items()))})
+    first = path.read_bytes()
+    files.write(path, {"a::m": ENTRY, "b::m": ENTRY})
+    assert path.read_bytes() == first
+    assert files.read(path) == {"a::m": ENTRY, "b::m": ENTRY}
+    lines = first.decode().splitlines()
+    assert lines[:4] == ["{", ' "claims": {', '  "a::m": {', '   "bound": {"at_least": 0.4},']
+    assert lines[4] == '   "circuits": {"shared_set": ["L0H1", "L0MLP"]},'
+    assert '   "estimate": 0.5,' in lines
+    assert [p.name for p in path.parent.iterdir()] == [path.name], "neither a lock nor a temporary file is left"
+
+
+def test_no_file_is_no_baseline(tmp_path):
+    assert files.read(tmp_path / "none.json") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is not valid JSON"),
+        ('<<<<<<< HEAD\n{"schema": 1}\n=======\n', "marks of a merge conflict"),
+        ("[]", "it is no JSON object"),
+        ('{"schema": 2, "claims": {}}', "its schema is 2; 1 is needed"),
+        ('{"schema": 1, "claims": []}', "is no baseline"),
+        ('{"schema": 1, "claims": {"c::m": 3}}', "claim 'c::m' is no mapping"),
+        (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "kept": None}}}), "claim 'c' has no 'kept' that makes sense"),
+        (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "interval": [0.1, None]}}}), "no estimate with an interval"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_reason(tmp_path, text, told):
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(files.BaselineError, match=told):
+        files.read(path)
+    with pytest.raises(files.BaselineError):
+        files.change(path, lambda entries: entries)
+    assert path.read_text(encoding="utf-8") == text, "a file that cannot be read is not overwritten"
+
+
+def test_a_change_that_changes_nothing_does_not_touch_the_file(tmp_path):
+    path = tmp_path / "x.json"
+    files.write(path, {"a": ENTRY})
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert not files.change(path, lambda entries: entries)
+    assert path.read_text(encoding="utf-8").endswith("\n\n")
+    assert files.change(path, lambda entries: {})
+
+
+def record(**other):
+    return {
+        "property": "reuse", "parameters": {"p": 0.8}, "bound": {"at_least": 0.4}, "n": 64,
+        "estimate": 1 / 3, "interval": [0.1234567891, 0.4],
+        "verdict": "certified", "details": {}, "kept": {}, "model_info": {"fingerprint": "w", "dtype": "float32"},
+        "measured_on": {"tokenizer": "t", "data": {"ioi": "d"}, "versions": {"measurement": 6, "torch": "1"}},
+    } | other  # fmt: skip
+
+
+def test_numbers_are_rounded_to_six_digits_and_what_was_not_measured_makes_no_entry():
+    entry = entry_of(record())
+    assert (entry["estimate"], entry["interval"]) == (0.333333, [0.123457, 0.4])
+    assert entry_of(record(estimate=None, interval=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({}, []),
+        ({"estimate": 0.9, "verdict": "refuted"}, []),
+        ({"parameters": {"p": 0.9}}, ["p was 0.8 and is 0.9"]),
+        ({"property": "necessity"}, ["the property was reuse and is necessity"]),
+        ({"bound": {"at_least": 0.5}}, ["the bound is another"]),
+        ({"model_info": {"fingerprint": "v", "dtype": "float32"}}, ["the model is another"]),
+        ({"model_info": {"fingerprint": "w", "dtype": "bfloat16"}}, ["the precision is another"]),
+        (
+            {"measured_on": {"tokenizer": "u", "data": {"ioi": "e"}, "versions": {"measurement": 6}}},
+            ["the encoded prompts of ioi are not the same", "the tokenizer's files are not the same"],
+        ),
+        ({"measured_on": {"tokenizer": "u", "data": {"ioi": "d"}, "versions": {"measurement": 6}}}, []),
+        (
+            {"measured_on": {"tokenizer": "t", "data": {"ioi": "d"}, "versions": {"measurement": 7}}},
+            ["measurements are made in another way since (version 6 then, 7 now)"],
+        ),
+    ],
+)
+def test_what_counts_as_a_change(other, told):
+    """Another number is none: it is what a later run is compared on. Nor are other tokenizer files that give the same ids."""
+    assert changes(entry_of(record()), entry_of(record(**other))) == told

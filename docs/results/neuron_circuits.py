@@ -12,7 +12,7 @@ from pytest_circuits.report.explain import bound_text
 
 from . import neuron_tables as tables
 from .claims import Claim, Report, lookup
-from .markdown import LEGEND, cell, table
+from .markdown import LEGEND, MARKS, cell, table
 
 PUBLISHED = Path(__file__).with_name("neuron_circuits_published.yaml")
 TELLING_APART = ("task", "site", "level", "attribution", "ablation", "neurons", "factor", "against")
@@ -20,6 +20,7 @@ TABLES: Mapping[str, Callable[[Report], str]] = {
     name: getattr(tables, name)
     for name in ("faithfulness", "completeness", "reach", "sparsity", "cost", "pairs", "cmd", "best", "cpr", "conservation", "steering")
 }
+LEFT_OUT = ("strongest", "told", "bootstrap", "units", "changes", "interval_parts")  # of details; names of units, and what others repeat
 HEAD = """# Circuits of neurons
 
 *Language model circuits are sparse in the neuron basis*, RelP and MIB, measured on the reference models of this repository. Made by
@@ -51,6 +52,20 @@ def page(report: Report) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def kept(claim: Claim) -> Claim:
+    """What a stored report keeps of a claim, so that the report stays small: details without `LEFT_OUT`, at any depth.
+
+    The two curves behind a sparsity ratio are those of `neurons_to_reach`, and left out as well.
+    """
+    return {**claim, "details": _without(claim["details"], (*LEFT_OUT, "curve") if claim["property"] == "sparsity_ratio" else LEFT_OUT)}
+
+
+def _without(value: Any, left_out: Sequence[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without(inner, left_out) for key, inner in value.items() if key not in left_out}
+    return [_without(inner, left_out) for inner in value] if isinstance(value, list) else value
+
+
 def models(report: Report) -> str:
     """What was measured."""
     body = []
@@ -78,11 +93,11 @@ def headline(report: Report, wanted: Mapping[str, Any]) -> list[str]:
         return _ranks(report)
     chosen = {key: tuple(value) if isinstance(value, list) else value for key, value in wanted.items() if key != "show"}
     found = list(report.select(**chosen))
-    differ = [key for key in TELLING_APART if len({str(lookup(c, key)) for c in found}) > 1]
+    differ = [key for key in TELLING_APART if len({_said(key, c) for c in found}) > 1]
     show = _shows(what)
     lines: dict[tuple[str, str], list[str]] = {}
     for claim in found:
-        label = " ".join(str(_said(key, lookup(claim, key))) for key in differ)
+        label = ", ".join(filter(None, (_said(key, claim) for key in differ)))
         lines.setdefault((claim["model"], label), []).append(show(claim))
     return [f"{name}{f' ({label})' if label else ''}: {'; '.join(dict.fromkeys(shown))}" for (name, label), shown in lines.items()]
 
@@ -92,15 +107,22 @@ def _shows(what: str) -> Callable[[Claim], str]:
         return lambda c: f"{tables.passes_text(c)} passes"
     if what == "count":
         return lambda c: cell(c, show=tables.integer)
+    if what == "chance":
+        return lambda c: f"random rankings {tables.chance(c['details'])}, {tables.method(c)} {cell(c)}"
     return lambda c: cell(c, show=tables.fine) if c["property"] == "conservation" else cell(c)
 
 
-def _said(key: str, value: Any) -> Any:
+def _said(key: str, claim: Claim) -> str:
+    value = lookup(claim, key)
+    if value is None:
+        return ""
     if key == "attribution":
-        return tables.METHODS.get(value, value)
+        return tables.method(claim)
     if key == "level":
         return f"{value}s"
-    return f"× {value:g}" if key == "factor" else f"{value} neurons" if key == "neurons" else value
+    if key == "ablation":
+        return f"{value} ablation"
+    return f"× {value:g}" if key == "factor" else f"{value} neurons" if key == "neurons" else str(value)
 
 
 def _ranks(report: Report) -> list[str]:
@@ -115,18 +137,19 @@ def _ranks(report: Report) -> list[str]:
 
 
 def section(report: Report, figure: Mapping[str, Any], sources: Mapping[str, str]) -> list[str]:
-    """One figure: published, ours, why they differ, tables, and claims of this repository."""
-    parts = [
+    """One figure: published, the bound of its studies where verdicts are shown, why ours differ, tables, claims of this repository."""
+    about = [c for c in report.claims if c["claim"] in figure["claims"]]
+    made = [TABLES[name](report) for name in figure["tables"]]
+    marked = any(mark in text for text in made for mark in (MARKS[verdict] for verdict in ("certified", "refuted", "inconclusive")))
+    ours = tables.own([c for c in about if c["expect"] != "measured"], bound_text)
+    return [
         f"## {figure['title']}",
         f"Published: {figure['published'].strip()} Source: {sources[figure['source']]}.",
+        studies([c for c in about if c["expect"] == "measured"]) if marked else "",
         f"Why ours differ: {figure['why'].strip()}",
-        *(TABLES[name](report) for name in figure["tables"]),
+        *made,
+        f"**Claims of this repository**\n\n{ours}" if ours else "",
     ]
-    bounds = studies([c for c in report.claims if c["claim"] in figure["claims"] and c["expect"] == "measured"])
-    if bounds:
-        parts.insert(2, bounds)
-    ours = tables.own([c for c in report.claims if c["claim"] in figure["claims"] and c["expect"] != "measured"], bound_text)
-    return [*parts, f"**Claims of this repository**\n\n{ours}"] if ours else parts
 
 
 def studies(found: Sequence[Claim]) -> str:

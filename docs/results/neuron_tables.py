@@ -48,7 +48,7 @@ def unpaired(claim: Claim) -> bool:
 
 def method(claim: Claim) -> str:
     """The name of the method that ranked."""
-    name = claim["parameters"]["attribution"]
+    name = str(claim["parameters"]["attribution"])
     return METHODS.get(name, name) + (", zero baseline" if unpaired(claim) else "")
 
 
@@ -69,8 +69,10 @@ def titled(parts: Iterable[tuple[str, str]]) -> str:
 
 
 def rows_of(found: Iterable[Claim], *values: Callable[[Claim], Any]) -> list[tuple[Any, ...]]:
-    """Distinct rows of a table, by what `values` say of its claims."""
-    return distinct(tuple(value(claim) for value in values) for claim in found)
+    """Distinct rows of a table, by what `values` say of its claims; those of equal first value stand together."""
+    rows = distinct(tuple(value(claim) for value in values) for claim in found)
+    firsts = distinct(row[0] for row in rows)
+    return sorted(rows, key=lambda row: firsts.index(row[0]))
 
 
 def model(claim: Claim) -> str:
@@ -145,7 +147,7 @@ def reach(report: Report) -> str:
 
 def sparsity(report: Report) -> str:
     """MLP outputs against MLP activations, with the largest ratio that a model's outputs allow."""
-    body = []
+    body: list[list[str]] = []
     for c in _paired(report, property="sparsity_ratio"):
         if any(r[:4] == [model(c), task(c), method(c), c["parameters"]["ablation"]] for r in body):
             continue
@@ -228,7 +230,7 @@ def _areas(report: Report, name: str, limit: str, of: Callable[[Mapping[str, Any
         details = [None if c is None or c["estimate"] is None else c["details"] for c in every]
         made = grid(distinct(map(method, part.claims)), tasks, lambda how, t, part=part: _by(part, how, t), "ranked by")  # type: ignore[misc]
         ends = [
-            ["*random rankings*", *(_chance(d) for d in details)],
+            ["*random rankings*", *(chance(d) for d in details)],
             [f"*{limit}*", *("" if d is None else f"{of(d):.3f}" for d in details)],
         ]
         universe = next((d["universe"] for d in details if d), None)
@@ -241,12 +243,13 @@ def _by(part: Report, how: str, t: str) -> Claim | None:
     return next((c for c in part.select(task=t) if method(c) == how), None)
 
 
-def _chance(details: Mapping[str, Any] | None) -> str:
+def chance(details: Mapping[str, Any] | None) -> str:
+    """What random rankings score: mean ± standard deviation over rankings."""
     if details is None or "mean" not in details["chance"]:
         return ""
-    chance = details["chance"]
-    spread = f" ± {number(chance['standard_deviation'])}" if "standard_deviation" in chance else ""
-    return f"{number(chance['mean'])}{spread}"
+    found = details["chance"]
+    spread = f" ± {number(found['standard_deviation'])}" if "standard_deviation" in found else ""
+    return f"{number(found['mean'])}{spread}"
 
 
 def ranks(report: Report, name: str = "relp") -> list[tuple[str, str, str, int, int, Claim, Claim]]:
@@ -273,7 +276,7 @@ def best(report: Report) -> str:
 def conservation(report: Report) -> str:
     """The largest error of any task at each boundary, and the claims' own estimates."""
     found = measured(report, property="conservation")
-    boundaries = max((c["details"]["boundaries"] for c in found), key=len, default=[])
+    boundaries: list[str] = max((c["details"]["boundaries"] for c in found), key=len, default=[])
     body, claims = [], []
     for (name, rules), part in blocks(found, "model", "rules"):
         errors = [dict(zip(c["details"]["boundaries"], c["details"]["errors"], strict=True)) for c in part.claims]
@@ -291,7 +294,7 @@ def conservation(report: Report) -> str:
     )
 
 
-WATCHED = {("answer", None): "the answer", ("foils", None): "other capitals"}
+WATCHED = {("answer", None): "the answer", ("foils", None): "other capitals", ("answer", "states"): "the state"}
 
 
 def watched(claim: Claim) -> str:

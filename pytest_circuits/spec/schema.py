@@ -166,7 +166,7 @@ def _claim(properties: Json, definitions: Json) -> Json:
         "properties": {**properties, **schema["properties"]},
         "allOf": [
             {"oneOf": [{"required": [name]} for name in properties]},
-            {"anyOf": [{"oneOf": [{"required": [name]} for name in BOUNDS]}, _margin()]},
+            {"oneOf": [*({"required": [name]} for name in BOUNDS), _margin()]},
             {"not": {"required": ["model", "models"]}},
         ],
     }
@@ -175,7 +175,7 @@ def _claim(properties: Json, definitions: Json) -> Json:
 def _margin() -> Json:
     """A claim about drift may write its bound as a margin, inside."""
     margins = {"anyOf": [{"required": [name]} for name in ("within", "no_worse_by")]}
-    return {"required": ["drift"], "properties": {"drift": margins}, "not": {"anyOf": [{"required": [name]} for name in BOUNDS]}}
+    return {"required": ["drift"], "properties": {"drift": margins}}
 
 
 def _share_options(schema: Json, registry: Registry, key: str) -> None:

@@ -24,6 +24,7 @@ from .given import model_source, parts, task_source
 from .lab.cost import Cost
 from .properties import PROPERTIES
 from .properties.base import AnyParameters, Property
+from .reseed import reseeded, reseeded_task, unchanged
 from .results import Description
 from .sources import ModelSource, TaskSource
 from .tasks import TASKS
@@ -160,7 +161,8 @@ class Bench:
         model = task_parameters(kind, target)
         assert model is not None
         checked = _validated(model, parameters, f"task {name!r}")
-        return TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
+        source = TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
+        return reseeded_task(source, self._session.seed)
 
     def measure(self, name: str, model: BenchModel | BenchSeries, **parameters: Any) -> Measured:
         """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
@@ -176,7 +178,7 @@ class Bench:
         prop: Property = PROPERTIES.get(name)
         tasks: dict[str, TaskSource] = {}
         given = {key: _named(value, tasks) for key, value in parameters.items()}
-        checked: AnyParameters = _validated(prop.parameters, given, prop.name)
+        checked: AnyParameters = reseeded(_validated(prop.parameters, given, prop.name), self._session.seed)
         wrong = looks.problem(prop, checked, tasks)
         if wrong:
             raise OptionError(wrong)
@@ -222,7 +224,9 @@ class Bench:
         )  # fmt: skip
         question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series)
         found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
-        judgement = forewarned(judge_claim(self._session.lab(), question, bound, found), self._session.lab(), question, bound, expect)
+        lab, seed = self._session.lab(), self._session.seed
+        judgement = judge_claim(lab, question, bound, found)
+        judgement = forewarned(judgement, lab, question, bound, expect, unchanged(measured.tasks, seed))
         record = self._session.record(judgement, facts)
         settle(record, self._session)
         return measured

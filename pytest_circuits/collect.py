@@ -10,6 +10,7 @@ import pytest
 
 from .errors import CircuitsError, SpecError
 from .plugin import STATE
+from .reseed import reseeded_case
 from .running import ClaimFailed, ClaimInvalid, describe_case, run
 from .spec.load import load_suite
 from .spec.suite import ClaimCase, MarkSpec
@@ -36,11 +37,12 @@ class SpecFile(pytest.Module):
         try:
             suite = load_suite(self.path, models=state.overrides, unknown="ignore")
             state.used_overrides |= suite.replaced
+            claims = [reseeded_case(case, state.seed) for case in suite.claims]
         except CircuitsError as problem:
             self._refuse(getattr(problem, "errors", ()))
             raise self.CollectError(str(problem)) from None
         cases: dict[str, list[ClaimCase]] = {}
-        for case in suite.claims:
+        for case in claims:
             cases.setdefault(case.name, []).append(case)
         self._check_marks(cases)
         return [Level.from_parent(self, name=name, cases=[(case.ids, case) for case in these]) for name, these in cases.items()]

@@ -35,6 +35,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--circuits-cache-dir", metavar="DIR", help="where measurements are kept (default: .circuits_cache in the root directory)")
     add("--circuits-no-cache", action="store_true", default=None, help="neither read nor keep measurements")
     add("--circuits-offline", action="store_true", default=None, help="fail rather than measure: use kept measurements only")
+    add(
+        "--circuits-seed", metavar="N", type=int, default=0,
+        help="judge the same claims on other prompts: raise the seeds of built-in tasks and of splits by N",
+    )  # fmt: skip
     add("--circuits-plan", action="store_true", help="show what would be measured and what it costs; loads no model and runs no test")
     text = "baseline file, or folder of them, to compare with; none: do not compare (default: beside each spec)"
     add("--circuits-baseline", metavar="PATH", help=text)

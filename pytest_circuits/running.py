@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .errors import CircuitsError
+from .reseed import unchanged
 from .sources import ModelSource, TaskSource
 from .spec.suite import ClaimCase
 from .verdict import CERTIFIED, INCONCLUSIVE, INVALID, Bound
@@ -51,7 +52,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         judgement = judge(problem, case.bound, Cost(), None)
     else:
         judgement = judge_claim(state.lab(), question, case.bound)
-        judgement = forewarned(judgement, state.lab(), question, case.bound, case.expect)
+        judgement = forewarned(judgement, state.lab(), question, case.bound, case.expect, unchanged(tasks, state.seed))
         facts["measured_on"] = measured_on(state.lab(), question)
     settle(state.record(judgement, facts), state)
 

@@ -38,6 +38,9 @@ class Session:
         if self.inconclusive not in ("fail", "skip", "pass"):
             raise pytest.UsageError(f"circuits_inconclusive must be fail, skip or pass, got {self.inconclusive!r}")
         self.batch_size = _whole(setting(config, "batch_size"))
+        self.seed: int = config.getoption("circuits_seed")
+        if self.seed < 0:
+            raise pytest.UsageError(f"circuits-seed must be a whole number of at least 0, got {self.seed}")
         dtype = setting(config, "dtype")
         if dtype is not None and dtype not in DTYPES:
             raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
@@ -119,7 +122,7 @@ class Session:
         from .report.record import claim_record
 
         assert self.item is not None
-        made = claim_record(self.item.nodeid, judgement, facts, passed=passed)
+        made = claim_record(self.item.nodeid, judgement, {**facts, "seed": self.seed}, passed=passed)
         if "measured_on" in facts:
             made["kept"] = {} if judgement.estimate is None else plain(judgement.estimate.kept)
         self._pending.setdefault(self.item.nodeid, []).append(made)
@@ -132,7 +135,8 @@ class Session:
         from .report.record import claim_record
         from .verdict import INVALID, Verdict
 
-        return claim_record(nodeid, Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error}), facts, passed=False)
+        judgement = Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
+        return claim_record(nodeid, judgement, {**facts, "seed": self.seed}, passed=False)
 
     def recorded(self, nodeid: str, question: Question) -> Recorded | None:
         """What a claim about drift is compared with; None for any other. Raises `BaselineError`."""
@@ -192,7 +196,7 @@ class Session:
             for record in records:
                 record.pop("place")
             self.desk.settle(records)
-            self._document = document(records, time.perf_counter() - self._started, self._errors)
+            self._document = document(records, time.perf_counter() - self._started, self._errors, seed=self.seed)
             self._document["suite"]["drift"] = summary(self._document["claims"])
         return self._document
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..errors import CircuitsError
@@ -19,10 +20,10 @@ from .question import Looks, Question
 Sides = tuple[int, int]
 
 
-def forewarned(judgement: Judgement, lab: Lab, question: Question, bound: Bound, expect: str) -> Judgement:
-    """The judgement with the warnings that could have been given before."""
+def forewarned(judgement: Judgement, lab: Lab, question: Question, bound: Bound, expect: str, others: Iterable[str] = ()) -> Judgement:
+    """The judgement with the warnings that could have been given before, and `others`."""
     universe = None if judgement.model is None else judgement.model.universe
-    return replace(judgement, warnings=(*judgement.warnings, *warnings(lab, question, bound, expect, universe)))
+    return replace(judgement, warnings=(*judgement.warnings, *warnings(lab, question, bound, expect, universe), *others))
 
 
 def warnings(lab: Lab, question: Question, bound: Bound, expect: str, universe: Universe | None) -> list[str]:

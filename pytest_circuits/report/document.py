@@ -35,13 +35,14 @@ def plain(value: Any) -> Any:
 
 
 def document(
-    records: Iterable[Mapping[str, Any]], seconds: float, errors: Iterable[Mapping[str, Any]] = (), alpha: float = 0.05
+    records: Iterable[Mapping[str, Any]], seconds: float, errors: Iterable[Mapping[str, Any]] = (), alpha: float = 0.05, seed: int = 0
 ) -> dict[str, Any]:
     """The whole report: suite, models and claims.
 
     `records` are claim records, each with its `model_info`; `errors` mistakes in spec files, because of which claims may be missing.
     Refutations are corrected for their number at level `alpha` (Holm): `survives_holm` of a refuted claim, null for any other.
-    Certified claims need no correction where all of them must hold. `circuits` says how well each circuit is supported (`tiers`).
+    Certified claims need no correction where all of them must hold. `circuits` says how well each circuit is supported (`tiers`), `seed` is
+    that of `--circuits-seed`.
     """
     claims: list[dict[str, Any]] = []
     models: dict[str, dict[str, Any] | None] = {}
@@ -58,7 +59,15 @@ def document(
     survives, holm = corrected(claims, alpha)
     for claim, survived in zip(claims, survives, strict=True):
         claim["survives_holm"] = survived
-    suite = {"alpha": alpha, "seconds": round(seconds, 3), "cost": cost, "verdicts": tally(claims), "holm": holm, "errors": list(errors)}
+    suite = {
+        "alpha": alpha,
+        "seconds": round(seconds, 3),
+        "seed": seed,
+        "cost": cost,
+        "verdicts": tally(claims),
+        "holm": holm,
+        "errors": list(errors),
+    }
     return {
         "schema": SCHEMA,
         "suite": suite,

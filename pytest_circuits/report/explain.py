@@ -20,12 +20,13 @@ def explain(record: Mapping[str, Any], shown: str | None = None) -> str:
     if record["description"]:
         lines.append(f"  {record['description']}")
     if record["estimate"] is not None:
-        lines.append(f"  {record['reason']} (n = {record['n']} examples)")
+        lines.append(f"  {record['reason']} (n = {record['n']} examples{_drawn(record['parameters'])})")
     elif "\n" in record["reason"]:
         lines += [f"  {line}" for line in record["reason"].split("\n")]
     lines += [f"  {line}" for line in (*strength(record), *sampling(record), *(f"note: {one}" for one in record["warnings"]))]
     lines += [f"  {line}" for line in telling(record)]
-    lines.append(f"  rerun: pytest {quote(nodeid)}")
+    seed = f" --circuits-seed={record['seed']}" if record.get("seed") else ""
+    lines.append(f"  rerun: pytest {quote(nodeid)}{seed}")
     return "\n".join(lines)
 
 
@@ -41,6 +42,13 @@ def headline(record: Mapping[str, Any]) -> str:
     link = "is" if record["verdict"] == "certified" else "should be"
     many = " (not after Holm's correction)" if record.get("survives_holm") is False else ""
     return f"{told} = {record['estimate']:.3f} [{low:.3f}, {high:.3f}], {link} {bound_text(record['bound'])}{many}{wanted}"
+
+
+def _drawn(parameters: Mapping[str, Any]) -> str:
+    """Which examples the bound was held against."""
+    if "split_seed" not in parameters:
+        return ""
+    return ", in sample" if parameters["split"] == "in_sample" else f", split by seed {parameters['split_seed']}"
 
 
 def strength(record: Mapping[str, Any]) -> list[str]:

@@ -25,8 +25,10 @@ def render(paper: str) -> str:
 
 
 def store(paper: str, report: Path) -> None:
-    """Keep a report beside its page."""
+    """Keep a report beside its page; a page that needs little of many claims says what, by `kept(claim)`."""
     content = shortened(json.loads(report.read_text(encoding="utf-8")))
+    kept = getattr(import_module(f".{paper}", __package__), "kept", dict)
+    content["claims"] = [kept(claim) for claim in content["claims"]]
     (FOLDER / f"{paper}.json").write_text(json.dumps(content, indent=0, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path("build/calibration.json"))
     parser.add_argument("--page", type=Path, help="write the page, e.g. docs/explanation/calibration.md")
     given = parser.parse_args()
-    studies = given.studies or (60 if given.quick else 600)
+    studies = given.studies or (40 if given.quick else 400)
     found = measure(studies, 6 if given.quick else 40, (16, 32) if given.quick else (16, 24, 32, 64), 3 if given.quick else 10)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_circuits.errors import Invalid
+from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.stats.chance import binomial_interval, binomial_lower
 from pytest_circuits.verdict import CERTIFIED, REFUTED, Bound, Estimate, decide
 
@@ -122,7 +123,7 @@ def run(scenario: Scenario, n: int, studies: int, seed: int = 0) -> Tally:
         study = scenario.draw(np.random.default_rng([seed, n, i, *scenario.name.encode()]), n)
         tally.studies += 1
         try:
-            estimate = ask(scenario, study)
+            estimate = ask(scenario, study, i)
         except Invalid as problem:
             tally.invalid += 1
             reason = str(problem)[:90]
@@ -132,12 +133,15 @@ def run(scenario: Scenario, n: int, studies: int, seed: int = 0) -> Tally:
     return tally
 
 
-def ask(scenario: Scenario, study: Worlds) -> Estimate:
-    """The property's estimate in one study."""
+def ask(scenario: Scenario, study: Worlds, number: int = 0) -> Estimate:
+    """The property's estimate in one study; each study draws controls of its own."""
+    parameters = dict(scenario.parameters)
+    if "control_seed" in PROPERTIES.get(scenario.property).parameters.model_fields:
+        parameters["control_seed"] = number
     if isinstance(study, World):
-        return study.ask(scenario.property, **scenario.parameters)
+        return study.ask(scenario.property, **parameters)
     first = next(iter(study.values()))
-    return first.ask(scenario.property, dict(study), **scenario.parameters)
+    return first.ask(scenario.property, dict(study), **parameters)
 
 
 def note(tally: Tally, estimate: Estimate, truth: float) -> None:

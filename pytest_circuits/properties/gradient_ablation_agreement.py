@@ -25,7 +25,9 @@ class GradientAblationAgreement(GradientCausalParameters):
     components sit at its floor or ceiling), `metric` the drop of the metric (of `kl`, the rise). Spearman's ρ (average ranks) or
     Kendall's τ-b; both are reported, beside the noise ceiling: the correlation of each ranking with itself between two halves of
     its examples. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal
-    Gap. Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate.
+    Gap. Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate,
+    and short where few examples carry the means: measured coverage of 95% intervals with 16 to 64 examples a side was 90–95% where
+    values scatter log-normally with σ = 1, 76–84% with σ = 1.5 and 62–69% with σ = 2; the truth was then mostly above the interval.
     """
 
     correlation: Annotated[Literal["spearman", "kendall"], Field(description="spearman: ρ; kendall: τ-b")] = "spearman"

@@ -33,7 +33,8 @@ class Jaccard(CircuitParameters):
     that level, and a negative one says that the sets avoid each other; range [−1, 1]. (A difference, not the quotient
     (J − chance)/(1 − chance), which explodes where MLP-heavy sets must overlap.) Invalid when a shared set is empty, below the accuracy
     gate, and for tasks with prompts in common. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over the groups of both
-    tasks, sets and chance level recomputed; approximate.
+    tasks, sets and chance level recomputed; approximate: measured coverage of 95% intervals 95–100%, but 86–91% where frequencies lie
+    within 5 points of P at 32 discovery examples, the upper end then being too low.
     """
 
     tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks")]

@@ -39,8 +39,9 @@ class Superadditivity(SetParameters):
     `gradient_bloats`, from discovery gradients and ablations), `shared` (S_P), `top` (K of largest mean |attribution|).
     Unit: nats or accuracy points; unbounded. Invalid: a set of one, an empty set, all components, below the accuracy gate.
     Source: The Gradient-Causal Gap. Interval, all drops paired by example, over groups: loss skewness-corrected t
-    (approximate); accuracy betting (exact, every group counts the same); independence bias-corrected bootstrap,
-    joined with a betting interval of the difference to first order, against events too rare to be resampled (approximate).
+    (approximate: measured coverage of 95% intervals 88–94% for log-normal losses of 16 to 256 examples); accuracy betting (exact, every
+    group counts the same); independence bias-corrected bootstrap, joined with a betting interval of the difference to first order, against
+    events too rare to be resampled (approximate).
     """
 
     against: Annotated[Literal["sum", "mean", "independence"], Field(description="what the joint drop is compared with")] = "sum"

@@ -50,7 +50,7 @@ def _agreement() -> list[Scenario]:
         population = _population(seed, agree, noise)
         truth = _rho(population)
         found.append(Scenario("gradient_ablation_agreement", f"{what}, true ρ = {truth:.2f}", {"task": "t", **BOOT}, population.world,
-                              lambda study, _, truth=truth: truth, 0.4, (32, 128), 3))  # fmt: skip
+                              lambda study, _, truth=truth: truth, 0.4, (32, 128), 3, True))  # fmt: skip
     return found
 
 
@@ -100,14 +100,15 @@ def _joint() -> list[Scenario]:
 
     return [
         Scenario("superadditivity", "loss against the sum, skewed", super_, population.world,
-                 truth(float(backup.mean())), 0.5, (32, 128, 512)),
+                 truth(float(backup.mean())), 0.5, (32, 128, 512), known=True),
         Scenario("superadditivity", "accuracy against the sum", {**super_, "effect": "accuracy"}, population.world,
                  truth(joint - float(single.sum())), 0.2),
         Scenario("superadditivity", "accuracy against independence", {**super_, "effect": "accuracy", "against": "independence", **BOOT},
                  population.world, truth(joint - 1 + float(np.prod(1 - single))), 0.2, (32, 128), 3),
-        Scenario("joint_ablation", "loss, skewed", {**super_, "effect": "loss"}, population.world, truth(loss), 0.5, (32, 128, 512)),
+        Scenario("joint_ablation", "loss, skewed", {**super_, "effect": "loss"}, population.world,
+                 truth(loss), 0.5, (32, 128, 512), known=True),
         Scenario("joint_ablation", "loss, against controls", {**super_, "effect": "loss", "control": "c3"}, population.world,
-                 truth(loss - mean_control), 0.5, (32, 128), 2),
+                 truth(loss - mean_control), 0.5, (32, 128), 2, True),
     ]  # fmt: skip
 
 

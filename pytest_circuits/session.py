@@ -265,6 +265,10 @@ def _desk(config: pytest.Config, setting: Setting) -> Desk:
             f"{writes[0]} is refused under continuous integration (the environment variable {variable} is set): a baseline is measured on "
             f"the release and committed by somebody who has read it; run this on a machine of your own, or unset {variable}"
         )
+    if mode and config.getoption("circuits_seed"):
+        raise pytest.UsageError(
+            "--circuits-update-baseline with --circuits-seed would keep the results of other prompts than the spec's; leave one of them out"
+        )
     if writes and place == OFF:
         raise pytest.UsageError(f"--circuits-baseline=none and {writes[0]} contradict each other")
     if isinstance(place, Path) and not place.exists() and not mode:

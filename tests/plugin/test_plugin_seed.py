@@ -95,3 +95,13 @@ def test_a_property_inside_another_one_is_judged_on_the_same_new_split():
     assert made.of.parameters.split_seed == 7 and parameters.of.parameters.split_seed == 2
     assert made.model_copy(update={"of": parameters.of}) == parameters
     assert reseeded(parameters, 0) is parameters
+
+
+def test_no_baseline_is_kept_of_other_prompts(box, monkeypatch):
+    """A baseline belongs to the spec's own prompts."""
+    monkeypatch.delenv("CI", raising=False)
+    box.spec(SPEC, header=HEADER)
+    result = box.run("--circuits-seed=4", "--circuits-update-baseline=new")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--circuits-update-baseline with --circuits-seed would keep the results of other prompts*"])
+    assert not list(box.path.glob("**/*baseline*"))

@@ -93,7 +93,7 @@ def test_what_is_missing_is_for_the_next_tier_only():
     (lambda: claim("necessity", Bound(0.5), task="ioi"), False),  # inconclusive
     (lambda: claim("necessity", Bound(0.2), task="ioi", circuit={"task": "other"}), False),
     (lambda: claim("necessity", Bound(0.2), task="ioi", expect="refuted"), True),
-], ids=["lower-bound", "from-zero", "below-zero", "upper-bound", "within", "inconclusive", "other-circuit", "expected-refuted"])  # fmt: skip
+], ids=["lower", "from-zero", "below-zero", "upper", "within", "inconclusive", "other-circuit", "expected-refuted"])  # fmt: skip
 def test_which_necessity_counts(made, counts):
     assert tiers([of("reuse"), made()])[0]["tier"] == ("suggestive" if counts else "proposed")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from ..errors import CircuitsError
 from . import compare, files
 from .entries import Entry, changes, entry_of, hints, key_of, version_changes
 
@@ -97,7 +98,11 @@ class Desk:
                 continue
             if entries is not None or self._given is not None:
                 then = (entries or {}).get(key_of(record["nodeid"]))
-                record["baseline"] = compare.comparison(then, now, record["confidence"], self._shown(path))
+                try:
+                    record["baseline"] = compare.comparison(then, now, record["confidence"], self._shown(path))
+                except (CircuitsError, ValueError, TypeError, KeyError) as problem:
+                    told = f"{self._shown(path)}: the entry of {record['nodeid']} cannot be read ({problem}); restore the file"
+                    self.problems.append(told)
 
     def finish(self, known: Mapping[str, Sequence[str]]) -> None:
         """Write what the options ask for. `known` are, by spec, the node ids of all its tests, for pruning."""

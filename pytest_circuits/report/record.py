@@ -35,7 +35,7 @@ def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *,
             "n": 0 if estimate is None else estimate.n,
             "bound": facts["bound"],
             "verdict": judgement.verdict.kind,
-            "passed": as_expected(judgement.verdict.kind, facts["expect"]) if passed is None else passed,
+            "passed": (_tried(judgement) and as_expected(judgement.verdict.kind, facts["expect"])) if passed is None else passed,
             "reason": judgement.verdict.reason,
             "refuted_at": judgement.refuted_at,
             "looks": list(judgement.looks),
@@ -48,6 +48,11 @@ def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *,
         }
     )
     return made
+
+
+def _tried(judgement: Judgement) -> bool:
+    """False where nothing was attempted, offline or with a model that cannot be opened: nobody's `expect: invalid` means that."""
+    return judgement.estimate is not None or (judgement.model is not None and judgement.details.get("error") != "Offline")
 
 
 def _about(model: Description) -> dict[str, Any]:

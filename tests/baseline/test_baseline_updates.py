@@ -242,3 +242,18 @@ def test_neither_help_nor_collection_needs_more_than_before(written):
     code = "import sys, pytest; pytest.main(['--collect-only', '-q']); assert not {'numpy', 'torch', 'scipy'} & set(sys.modules), 'heavy'"
     done = written.pytester.run(sys.executable, "-c", code)
     assert done.ret == 0
+
+
+def test_an_entry_that_cannot_be_read_is_one_line_and_costs_no_report(written, monkeypatch):
+    """Such as per-example values that somebody edited: the verdicts of the run are still told and written."""
+    from pytest_circuits.baseline import compare
+    from pytest_circuits.errors import OptionError
+
+    def broken(*_):
+        raise OptionError("26 groups and 20 values")
+
+    monkeypatch.setattr(compare, "comparison", broken)
+    result = written.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["*the entry of s.*::first::tiny::swap cannot be read (26 groups and 20 values); restore the file*"])
+    assert written.claims["first"]["verdict"] == "certified" and "Traceback" not in result.stdout.str()

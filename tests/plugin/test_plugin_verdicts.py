@@ -246,3 +246,13 @@ def test_a_keyboard_interrupt_ends_the_run_and_keeps_what_was_judged(box):
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert box.verdicts == {"c::tiny": "certified"}
     assert not list(box.path.glob("report.json?*")), "no half-written report is left"
+
+
+def test_a_claim_that_is_expected_to_be_invalid_must_have_been_tried(box):
+    """A mistyped path, or measurements that are not there offline, are not what anybody expected."""
+    box.spec(claim("invalid", "invalid"))
+    assert box.run().ret == 0
+    assert box.run("--circuits-model", "tiny=nowhere").ret == 1
+    assert box.verdicts == {"c::tiny": "invalid"}
+    assert box.run("--circuits-offline", "--circuits-cache-dir=empty").ret == 1
+    assert box.claims["c"]["passed"] is False

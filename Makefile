@@ -13,7 +13,7 @@ specs: setup
 # All of the three papers' specs, measured anew, and their pages in docs/results.
 papers: setup
 	for paper in $(PAPERS); do \
-	  $(BIN)/python -m pytest specs/$$paper --circuits-no-cache --circuits-json=build/$$paper.json || test $$? -eq 1 || exit 1; \
+	  $(BIN)/python -m pytest specs/$$paper -n 2 --circuits-no-cache --circuits-json=build/$$paper.json || test $$? -eq 1 || exit 1; \
 	done
 	$(BIN)/python -m docs.results $(foreach paper,$(PAPERS),$(paper)=build/$(paper).json)
 

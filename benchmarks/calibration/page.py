@@ -25,7 +25,7 @@ share of studies that certify `at_least` the truth minus the gap. Where a proper
 the sets or the ranking that were found, so is the truth. ▲ marks a side whose rate is above nominal beyond Monte-Carlo error
 (one-sided, at {sure:.1%} each, since the tables have {cells} of them).
 
-{studies} studies of each population and size, fewer where an estimate is dear; bootstraps with 400 resamples instead of 2000.
+{studies} studies of each population and size, fewer where an estimate is dear; bootstraps with at most 400 resamples instead of 2000.
 """
 
 NULL = """## Untrained models and shuffled answers
@@ -52,18 +52,20 @@ def _summary(found: Found) -> str:
     rows = found["simulated"]
     over = [one for one in rows if one["exceeds"]]
     sides = 2 * len(rows)
-    named = dict.fromkeys(f"{one['property']} ({one['population']}, n {one['n']}: coverage {one['coverage']:.1%})" for one in over)
     false = sum(one["certified"] for one in found["null"] if one["gate"])
     open_ = [one for one in found["null"] if not one["gate"] and one["error"]]
     lines = [
         f"- Of {sides} rates of false verdicts, {_sides_over(over, found)} are above the nominal {found['tail']:.1%} beyond Monte-Carlo "
-        "error" + (f": {'; '.join(named)}." if named else "."),
+        f"error{':' if over else '.'}",
+        *(f"    - {one['property']}, {one['population']}, n = {one['n']}: coverage {one['coverage']:.1%}{_told(one)}" for one in over),
         f"- On untrained models and shuffled answers, {false} of {_studies(found, True)} claims were certified with the accuracy gate, and "
         f"{sum(one['certified'] for one in open_)} of {sum(one['studies'] for one in open_)} claims about behaviour without it.",
     ]
-    if over:
-        lines.append("- The docstrings of these properties say so; elsewhere intervals are nominal or wider.")
-    return "\n".join(["", *lines, ""])
+    return "\n".join([*lines, ""])
+
+
+def _told(one: Found) -> str:
+    return "" if one["known"] else " (not yet said in the property's docstring)"
 
 
 def _sides_over(over: Iterable[Found], found: Found) -> int:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy  # noqa: F401
-import plugin_fakes
 import pytest
 import safetensors.numpy  # noqa: F401
 import scipy.special  # noqa: F401
-from plugin_box import Box, import_package, save_tokenizer, tiny_llama
+from plugin_box import Box, fake_box, import_package, save_tokenizer, tiny_llama
 
 import_package(torch_side=False)
 
@@ -20,14 +19,7 @@ import_package(torch_side=False)
 @pytest.fixture
 def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
     """A project whose models are fakes and whose claims may use the property `stated`."""
-    made = Box(pytester, None)
-    monkeypatch.setattr("pytest_circuits.lab.models.default_opener", plugin_fakes.opener)
-    monkeypatch.setitem(plugin_fakes.PROPERTIES._loaded, "stated", plugin_fakes.STATED)
-    monkeypatch.setattr(plugin_fakes, "LOG", made.log)
-    for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    return made
+    return fake_box(pytester, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -128,3 +128,17 @@ def tiny_llama(seed: int = 0) -> Any:
         num_key_value_heads=2, max_position_embeddings=32,
     )  # fmt: skip
     return LlamaForCausalLM(config)
+
+
+def fake_box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
+    """A project whose models are fakes and whose claims may use the property `stated`."""
+    import plugin_fakes
+
+    made = Box(pytester, None)
+    monkeypatch.setattr("pytest_circuits.lab.models.default_opener", plugin_fakes.opener)
+    monkeypatch.setitem(plugin_fakes.PROPERTIES._loaded, "stated", plugin_fakes.STATED)
+    monkeypatch.setattr(plugin_fakes, "LOG", made.log)
+    for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    return made

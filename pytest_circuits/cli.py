@@ -1,4 +1,4 @@
-"""The command `pytest-circuits`: the JSON Schema of specs, and lists of what specs can name."""
+"""The command `pytest-circuits`: a first spec for a model, the JSON Schema of specs, lists of what specs can name, figures of reports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .errors import CircuitsError, OptionError, suggestion
+from .propose import command
 from .registry import Registry
 
 _LISTS = {
@@ -20,20 +21,28 @@ _LISTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code: 0, or 1 with one line on stderr."""
-    chosen = _parser().parse_args(arguments)
+    """Run the command; returns the exit code: 0, 1 with one line on stderr, or 130 when interrupted."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _parser().parse_args(given)
+    chosen.arguments = given
     run: Callable[[argparse.Namespace], None] = chosen.run
     try:
         run(chosen)
     except (CircuitsError, OSError) as problem:
         print(f"pytest-circuits: {problem}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("pytest-circuits: interrupted; no file was written", file=sys.stderr)
+        return 130
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pytest-circuits", description="Help for writing specs; the specs themselves are run by pytest.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    first = commands.add_parser("init", help="measure a model on a few tasks, and write a spec with bounds that it meets")
+    command.add_arguments(first)
+    first.set_defaults(run=command.run)
     schema = commands.add_parser("schema", help="print the JSON Schema of spec files")
     schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
     schema.set_defaults(run=_schema)

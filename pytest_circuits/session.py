@@ -15,6 +15,7 @@ from .baseline.files import SUFFIX
 from .sources import DTYPES
 
 if TYPE_CHECKING:
+    from .lab.events import Listener
     from .lab.judge import Judgement
     from .lab.lab import Lab
     from .lab.question import Question
@@ -55,6 +56,7 @@ class Session:
         self._document: Record | None = None
         self.handed_over: dict[ModelSource, Any] = {}
         self._lab: Lab | None = None
+        self._listener: Listener | None = None
         self._scratch: Store | None = None
 
     @property
@@ -74,19 +76,30 @@ class Session:
                 dtype=setting(self.config, "dtype"),
                 batch_size=self.batch_size,
                 offline=bool(setting(self.config, "offline")),
+                on_event=self._listen(),
             )
         return self._lab
+
+    def watch(self, listener: Listener) -> None:
+        """Have the lab and its store tell this listener what they do; before the lab is made."""
+        self._listener = listener
+
+    def _listen(self) -> Listener:
+        from .lab.events import warn
+
+        return self._listener or warn
 
     def _store(self) -> Store:
         from .lab.store import Store
 
         scratch = self.scratch()
         if scratch is not None:
-            return Store(scratch)
+            return Store(scratch, on_event=self._listen())
         given = self.config.getoption("circuits_cache_dir")
         if given is not None:  # as every path on the command line, from the working directory
-            return Store(Path(self.config.invocation_params.dir, given).expanduser())
-        return Store(Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache").expanduser())
+            return Store(Path(self.config.invocation_params.dir, given).expanduser(), on_event=self._listen())
+        folder = Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
+        return Store(folder, on_event=self._listen())
 
     def scratch(self) -> str | None:
         """The folder of measurements that are not kept, the same for all workers; None when they are kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class CacheWarning(UserWarning):
@@ -15,16 +15,19 @@ class CacheWarning(UserWarning):
 class Event:
     """One thing that happened.
 
-    kind: `opening` and `opened` (a model), `measuring` and `measured`, `cached`, `waiting` (another process measures the same),
-        `damaged` (a stored measurement is not readable), `unwritable` (the store cannot be written).
+    kind: `opening` and `opened` (a model), `measuring` and `measured`, `stopped` (either of them, by an exception), `cached`, `waiting`
+        (another process measures the same), `damaged` (a stored measurement is not readable), `unwritable` (the store cannot be written).
     what: the model, the request in words, or the file.
     detail: a sentence for `damaged` and `unwritable`, empty otherwise. seconds: how long opening or measuring took.
+    total, done: of `measuring`, how many examples are measured (0: not known), and how many are by now.
     """
 
     kind: str
     what: str
     detail: str = ""
     seconds: float = 0.0
+    total: int = 0
+    done: Callable[[], int] = field(default=lambda: 0, compare=False, repr=False)
 
 
 Listener = Callable[[Event], None]

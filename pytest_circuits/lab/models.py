@@ -176,6 +176,16 @@ class Models:
 
     def _opened(self, source: ModelSource) -> Any:
         self._emit(Event("opening", source.describe()))
+        try:
+            found, seconds = self._loaded(source)
+        except BaseException:
+            self._emit(Event("stopped", source.describe()))
+            raise
+        self._emit(Event("opened", source.describe(), seconds=seconds))
+        return found
+
+    def _loaded(self, source: ModelSource) -> tuple[Any, float]:
+        """The opened model, and how long it took."""
         known = self._identities.get(self._place(source))
         model, tokenizer = self._ingredients(source)
         revision = (known.commit if known else None) or source.revision  # what is opened is what the key says
@@ -188,8 +198,7 @@ class Models:
             raise ModelError(f"model {source.describe()} cannot be opened: {type(problem).__name__}: {problem}") from problem
         if known is not None and known.tokenizer is not None and known.commit is None and self._identify(source) != known:
             raise ModelError(f"the files of model {source.describe()} changed during this session; run again when they are complete")
-        self._emit(Event("opened", source.describe(), seconds=time.perf_counter() - started))
-        return subject
+        return subject, time.perf_counter() - started
 
     def _ingredients(self, source: ModelSource) -> tuple[Any, Any]:
         if source in self._provided:

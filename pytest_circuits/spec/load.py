@@ -25,8 +25,10 @@ from .yaml_reader import Document, read_yaml
 __all__ = ["ClaimCase", "SpecErrors", "Suite", "load_suite"]
 
 
-def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None = None, unknown: str = "refuse") -> Suite:
-    """Read and validate a spec file; nothing is measured and no model is opened.
+def load_suite(
+    path: str | os.PathLike[str], *, models: Mapping[str, str] | None = None, unknown: str = "refuse", content: bytes | None = None
+) -> Suite:
+    """Read and validate a spec file, or what is to become one (`content`); nothing is measured and no model is opened.
 
     `models` replaces models by name (`--circuits-model NAME=PATH`, see `replace.replace_models`; `Suite.replaced` says which).
     Raises `SpecErrors` with all mistakes of the file, `OptionError` for a replaced model that the file does not have (not with
@@ -35,7 +37,7 @@ def load_suite(path: str | os.PathLike[str], *, models: Mapping[str, str] | None
     path = Path(path)
     shown = _shown(path)
     try:
-        document = read_yaml(path.read_bytes(), shown)
+        document = read_yaml(path.read_bytes() if content is None else content, shown)
     except OSError as problem:
         raise SpecErrors([SpecError(shown, 1, 1, f"cannot be read: {problem.strerror or problem}")]) from None
     except SpecError as problem:

@@ -1,9 +1,10 @@
-"""`python -m benchmarks [NAME …] [--rounds N] [--json PATH]`: print the table of ratios, and write it as JSON."""
+"""`python -m benchmarks [NAME …] [--rounds N] [--threads N] [--json PATH]`: print the table of ratios, and write it as JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 from importlib import import_module
 from pathlib import Path
@@ -15,8 +16,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[*SUITES, []], default=list(SUITES))
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, default=Path("build/benchmarks.json"))
     given = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # before torch is imported, here and in runs that are started
+        os.environ[name] = str(given.threads)
     found = []
     for suite in given.suites:
         try:
@@ -29,7 +33,8 @@ def main() -> None:
         except ModuleNotFoundError as problem:
             print(f"{suite}: left out, {problem.name} is not installed (pip install 'pytest-circuits[benchmark]')")
     given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps({"machine": platform.processor() or platform.machine(), "rows": found}, indent=1) + "\n")
+    document = {"machine": platform.processor() or platform.machine(), "threads": given.threads, "rows": found}
+    given.json.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

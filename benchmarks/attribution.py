@@ -23,6 +23,10 @@ def rows(rounds: int) -> Iterator[Row]:
     where = "GPT-2 small dimensions, 32 prompts of 16 tokens, batches of 16"
     yield at_most("atp / floor", 1.1, run("atp"), floor, rounds, where)
     yield at_most("eap / floor", 1.6, run("eap"), floor, rounds, where)
+    quick = Floor(model, task, size, contiguous=True)
+    note = "the floor with a contiguous last position before the unembedding, as in our own forwards"
+    yield told("atp / that floor", run("atp"), quick, rounds, note)
+    yield told("eap / that floor", run("eap"), quick, rounds, note)
     yield at_most("relp / atp", 1.3, run("relp"), run("atp"), rounds, where)
     yield told("eap_ig (5 steps) / eap", run("eap_ig", steps=5), run("eap"), max(2, rounds // 2), where)
     few = pairs(8, 16, 50257)
@@ -33,7 +37,8 @@ def rows(rounds: int) -> Iterator[Row]:
         max(2, rounds // 3),
         "8 prompts; 24 sublayers × 5 steps",
     )
-    ids = torch.tensor([p.clean for p in few])
+    fewer = pairs(4, 16, 50257)
+    ids = torch.tensor([p.clean for p in fewer])
     components = opened.anatomy.universe.components
 
     def forwards() -> None:
@@ -42,6 +47,6 @@ def rows(rounds: int) -> Iterator[Row]:
                 model(input_ids=ids, use_cache=False)
 
     yield at_most(
-        "exact effect of all components / (N+1) plain forwards", 0.6, lambda: opened.sweep(few, batch_size=8), forwards,
-        max(2, rounds // 3), f"N = {components}, 8 prompts of 16 tokens",
+        "exact effect of all components / (N+1) plain forwards", 0.6, lambda: opened.sweep(fewer, batch_size=size), forwards,
+        max(2, rounds // 2), f"N = {components}, 4 prompts of 16 tokens, batches of 16",
     )  # fmt: skip

@@ -38,10 +38,12 @@ def subject(model: torch.nn.Module) -> Subject:
 class Floor:
     """The least that per-example attribution can cost: a forward without gradients on the corrupt batch, a forward and a
     backward to activations only on the clean batch, last-position logits, on the bare model.
+
+    `contiguous` copies the last position before the unembedding: torch multiplies a slice by a frozen matrix prompt by prompt.
     """
 
-    def __init__(self, model: torch.nn.Module, task: Task, batch_size: int) -> None:
-        self.model, self.batch_size = model, batch_size
+    def __init__(self, model: torch.nn.Module, task: Task, batch_size: int, contiguous: bool = False) -> None:
+        self.model, self.batch_size, self.contiguous = model, batch_size, contiguous
         self.clean = torch.tensor([p.clean for p in task])
         self.corrupt = torch.tensor([p.corrupt for p in task])
         self.answer = torch.tensor([p.answer[0] for p in task])
@@ -51,6 +53,8 @@ class Floor:
         flags = [p.requires_grad for p in self.model.parameters()]
         for p in self.model.parameters():
             p.requires_grad_(False)
+        unembedding = self.model.get_output_embeddings()
+        copy = unembedding.register_forward_pre_hook(lambda _m, given: (given[0].contiguous(),)) if self.contiguous else None
         for start in range(0, len(self.clean), self.batch_size):
             rows = slice(start, start + self.batch_size)
             with torch.no_grad():
@@ -60,5 +64,7 @@ class Floor:
             handle.remove()
             index = torch.arange(len(logits))
             (logits[index, self.answer[rows]] - logits[index, self.foil[rows]]).sum().backward()
+        if copy is not None:
+            copy.remove()
         for p, flag in zip(self.model.parameters(), flags, strict=True):
             p.requires_grad_(flag)

@@ -15,6 +15,7 @@ from ..errors import MeasurementError, OptionError
 from .precision import wide
 from .sites import Site
 from .taps import Taps, current_frame
+from .trace import unembedding_of
 
 ELEMENTS = 2**27  # activations of one batch, in numbers of the residual stream over all layers
 LARGEST_BATCH = 128
@@ -68,8 +69,22 @@ class Runner:
         self.forwards += 1
         self.prompts_forward += len(ids) * self._run_share
         keep = {"logits_to_keep": tail} if self._keeps else {}
-        out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
+        with self._contiguous_tail():
+            out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
         return wide(out)
+
+    @contextmanager
+    def _contiguous_tail(self) -> Iterator[None]:
+        """A slice of the last positions makes torch multiply prompt by prompt when the unembedding is frozen, several times slower."""
+        unembedding = unembedding_of(self.anatomy) if self._keeps else None
+        if unembedding is None:
+            yield
+            return
+        handle = unembedding.register_forward_pre_hook(_contiguous)
+        try:
+            yield
+        finally:
+            handle.remove()
 
     def gradients(self, value: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
         """∂value/∂input of each input, in float32 or wider; zeros where value does not depend on it.
@@ -135,3 +150,7 @@ class Runner:
             self._run_share = share
             for block in skipped:
                 block.module.__dict__.pop("forward", None)
+
+
+def _contiguous(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(x.contiguous() if isinstance(x, Tensor) else x for x in args)

@@ -108,6 +108,8 @@ def _complaints(prop: Property, name: str, value: Any) -> list[tuple[Where, str]
         try:
             prop.parameters.model_validate_json(json.dumps({name: one}))
         except ValidationError as error:
+            if all(one["loc"][:1] != (name,) for one in error.errors(include_url=False)):
+                continue  # it misses other parameters only; putting that into words would cost a JSON Schema
             prefix = () if index is None else (index,)
             for fault in faults(error, prop.parameters, {name: one}, "parameter"):
                 if fault.where[:1] == (name,):

@@ -12,7 +12,7 @@ from pytest_circuits.report.explain import bound_text
 
 from . import consistency_tables as tables
 from .claims import Claim, Report, lookup
-from .markdown import LEGEND, MARKS, cell, table
+from .markdown import LEGEND, MARKS, anchor, cell, studies, table
 
 PUBLISHED = Path(__file__).with_name("consistency_specificity_published.yaml")
 TABLES: Mapping[str, Callable[[Report], str]] = {
@@ -101,15 +101,6 @@ def section(report: Report, figure: Mapping[str, Any], sources: Mapping[str, str
     ]
 
 
-def studies(found: Sequence[Claim]) -> str:
-    """The bounds that verdicts are about, each with the studies that have it."""
-    named: dict[str, list[str]] = {}
-    for claim in found:
-        named.setdefault(bound_text(claim["bound"]), []).append(f"`{claim['claim']}`")
-    told = [f"{bound} ({', '.join(dict.fromkeys(names))})" for bound, names in named.items()]
-    return f"Verdicts are on these bounds: {'; '.join(told)}." if told else ""
-
-
 def own(found: Iterable[Claim]) -> str:
     """Claims of this repository: bound, number and verdict; some expect to be refuted or invalid."""
     body = []
@@ -120,8 +111,3 @@ def own(found: Iterable[Claim]) -> str:
         tasks = ", ".join(claim["tasks"])
         body.append([claim["claim"], claim["model"], tasks, bound_text(claim["bound"]), cell(claim, mark=False), verdict])
     return table(["claim", "model", "tasks", "bound", "measured", "verdict"], body) if body else ""
-
-
-def anchor(title: str) -> str:
-    """The address of a heading, as GitHub makes it."""
-    return "".join(c for c in title.lower() if c.isalnum() or c in " -").replace(" ", "-")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from pytest_circuits.report.explain import bound_text
+
 from .claims import Claim
 
 MARKS = {"certified": "✓", "refuted": "✗", "inconclusive": "?", "invalid": "—"}
@@ -47,6 +49,20 @@ def grid(rows: Sequence[Any], columns: Sequence[Any], find: Callable[[Any, Any],
         if any(claim is not None for claim in found):
             body.append([row, *(cell(claim, mark) for claim in found)])
     return table([corner, *map(str, columns)], body)
+
+
+def studies(found: Iterable[Claim]) -> str:
+    """The bounds that verdicts are about, each with the studies that have it; empty without any."""
+    named: dict[str, list[str]] = {}
+    for claim in found:
+        named.setdefault(bound_text(claim["bound"]), []).append(f"`{claim['claim']}`")
+    told = [f"{bound} ({', '.join(dict.fromkeys(names))})" for bound, names in named.items()]
+    return f"Verdicts are on {'this bound' if len(told) == 1 else 'these bounds'}: {'; '.join(told)}." if told else ""
+
+
+def anchor(title: str) -> str:
+    """The address of a heading, as GitHub makes it."""
+    return "".join(c for c in title.lower() if c.isalnum() or c in " -").replace(" ", "-")
 
 
 def _row(cells: Sequence[Any]) -> str:

@@ -12,7 +12,7 @@ from pytest_circuits.report.explain import bound_text
 
 from . import neuron_tables as tables
 from .claims import Claim, Report, lookup
-from .markdown import LEGEND, MARKS, cell, table
+from .markdown import LEGEND, MARKS, anchor, cell, studies, table
 
 PUBLISHED = Path(__file__).with_name("neuron_circuits_published.yaml")
 TELLING_APART = ("task", "site", "level", "attribution", "ablation", "neurons", "factor", "against")
@@ -150,18 +150,3 @@ def section(report: Report, figure: Mapping[str, Any], sources: Mapping[str, str
         *made,
         f"**Claims of this repository**\n\n{ours}" if ours else "",
     ]
-
-
-def studies(found: Sequence[Claim]) -> str:
-    """The bounds that verdicts are about, each with the studies that have it."""
-    named: dict[str, list[str]] = {}
-    for claim in found:
-        named.setdefault(bound_text(claim["bound"]), []).append(f"`{claim['claim']}`")
-    told = [f"{bound} ({', '.join(dict.fromkeys(names))})" for bound, names in named.items()]
-    return f"Verdicts are on this bound: {'; '.join(told)}." if told else ""
-
-
-def anchor(title: str) -> str:
-    """The address of a heading, as GitHub makes it."""
-    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -")
-    return kept.replace(" ", "-")

@@ -46,6 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     schema = commands.add_parser("schema", help="print the JSON Schema of spec files")
     schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
     schema.set_defaults(run=_schema)
+    figure = commands.add_parser("figure", help="draw a report's claims over a series of checkpoints (needs matplotlib)")
+    figure.add_argument("report", type=Path, metavar="REPORT.json", help="what pytest --circuits-json=REPORT.json wrote")
+    figure.add_argument(
+        "--out", type=Path, default=Path("trajectory.svg"), metavar="FILE", help=".svg, .pdf or .png (default: %(default)s)"
+    )
+    figure.set_defaults(run=_figure)
     for name, told in _LISTS.items():
         listing = commands.add_parser(name, help=f"list {told}")
         listing.add_argument("name", nargs="?", metavar="NAME", help="show this one with its parameters")
@@ -65,6 +71,13 @@ def _schema(chosen: argparse.Namespace) -> None:
         print(schema_text(), end="")
     else:
         chosen.out.write_text(schema_text(), encoding="utf-8")
+
+
+def _figure(chosen: argparse.Namespace) -> None:
+    from .report.figure import draw, read_document
+
+    panels = draw(read_document(chosen.report), chosen.out)
+    print(f"{chosen.out}: {panels} panel{'s' * (panels != 1)}")
 
 
 def _list(chosen: argparse.Namespace) -> None:

@@ -15,13 +15,21 @@ from .claims import Report, shortened
 
 FOLDER = Path(__file__).parent
 PAPERS = ("consistency_specificity", "neuron_circuits", "gradient_causal")
+DERIVED = {"training": "consistency_specificity"}  # further pages, from the report of a paper
 
 
 def render(paper: str) -> str:
-    """The page of a paper, from its stored report."""
+    """The page of a paper, or one derived of it, from its stored report."""
     page = import_module(f".{paper}", __package__)
-    text: str = page.page(Report.read(FOLDER / f"{paper}.json"))
+    text: str = page.page(Report.read(FOLDER / f"{DERIVED.get(paper, paper)}.json"))
     return text
+
+
+def draw(page: str) -> None:
+    """Draw the figure beside a derived page anew (needs matplotlib)."""
+    from pytest_circuits.report.figure import draw, read_document
+
+    draw(read_document(FOLDER / f"{DERIVED[page]}.json"), FOLDER / f"{page}.svg")
 
 
 def store(paper: str, report: Path) -> None:
@@ -43,8 +51,11 @@ def main() -> int:
         if paper not in PAPERS or not given[paper]:
             parser.error(f"{paper!r} is not of the form PAPER=REPORT.json with PAPER one of {', '.join(PAPERS)}")
         store(paper, Path(given[paper]))
+    derived = [page for page, paper in DERIVED.items() if not given or paper in given]
+    for page in derived if given else ():
+        draw(page)
     stale = []
-    for paper in given or PAPERS:
+    for paper in (*(given or PAPERS), *derived):
         path, text = FOLDER / f"{paper.replace('_', '-')}.md", render(paper)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)

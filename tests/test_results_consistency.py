@@ -54,7 +54,7 @@ def test_a_page_of_a_small_report_shows_its_numbers_and_nothing_of_what_was_not_
     assert "| addition | 0.12 [0.10, 0.20] ✗ | 0.08 |  |  | 0.35 | L0H1, L2MLP |" in text, "chance, no ceiling, sets of addition and ioi"
     assert "| boolean-is-spread-out | tiny | boolean | at least 0.7 | 0.46 [0.41, 0.52] | ✓ certified |" in text
     assert "| — (the shared set is empty) | — invalid, as expected |" in text
-    assert "Verdicts are on these bounds: at least 0.7 (`reuse-at-the-published-setting`)." in text
+    assert "Verdicts are on this bound: at least 0.7 (`reuse-at-the-published-setting`)." in text
     assert "**Share of accuracy lost" not in text and "over training**" not in text
 
 

@@ -227,6 +227,8 @@ class Bench:
         lab, seed = self._session.lab(), self._session.seed
         judgement = judge_claim(lab, question, bound, found)
         judgement = forewarned(judgement, lab, question, bound, expect, unchanged(measured.tasks, seed))
+        if self._session.stage is not None:
+            self._session.stage.keep(item.nodeid, facts["claim"], question, bound, expect, judgement, measured.about)
         record = self._session.record(judgement, facts)
         settle(record, self._session)
         return measured

@@ -43,6 +43,10 @@ class MeasurementError(CircuitsError):
     """A measurement ran and its result cannot be trusted (a hook did not fire, values are not finite …)."""
 
 
+class MutationError(CircuitsError):
+    """A mutant cannot be made: its operator does not fit the model or the task. Remedy: see the message; the other mutants go on."""
+
+
 class Offline(CircuitsError):  # noqa: N818
     """A measurement is not in the cache and `--circuits-offline` forbids making it."""
 

@@ -22,13 +22,33 @@ def show(session: pytest.Session) -> None:
     claims = [item for item in session.items if isinstance(item, ClaimItem)]
     lines = [line for item in claims for line in _forecast(planner, item)]
     others = len(session.items) - len(claims)
-    lines += ["", f"{len(claims)} claims; {planner.total}", "Forwards and backwards are an estimate of batched model calls."]
+    total = planner.total
+    lines += ["", *_mutants(session, planner, claims)]
+    lines += [f"{len(claims)} claims; {total}", "Forwards and backwards are an estimate of batched model calls."]
     lines += [f"Not in this plan: {others} other tests, which may measure too."] if others else []
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter.section("plan")
         for line in lines:
             reporter.write_line(line)
+
+
+def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem]) -> list[str]:
+    """What `--circuits-mutate` would add."""
+    from .plugin import STATE
+
+    state = session.config.stash[STATE]
+    if state.stage is None:
+        return []
+    from .lab.lab import Lab
+    from .lab.plan import Planner as Fresh
+    from .mutation.forecast import forecast
+
+    lab = planner.lab
+    offline = Lab(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
+    own = Fresh(lab)
+    found = list(forecast(state.stage, own, offline, [(item.nodeid, item.case) for item in claims]))
+    return [*found, f"mutants: {own.total}", ""]
 
 
 def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:

@@ -47,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write what was measured into the baselines: entries that are missing, also those whose claim, data or model changed, or all",
     )  # fmt: skip
     add("--circuits-prune-baseline", action="store_true", help="remove the entries of tests that a spec no longer has from its baseline")
+    add(
+        "--circuits-mutate", metavar="NAMES", nargs="?", const="default",
+        help="judge the claims also on mutants, damaged copies of each model; NAMES: default, all, or such as zero-head:in,round:bits=4",
+    )  # fmt: skip
+    add("--circuits-mutate-score", metavar="SHARE", type=float, help="fail if claims notice a smaller share of the mutants, e.g. 0.8")
     for name, kind, text in (
         ("device", "string", "device to measure on"),
         ("dtype", "string", "precision to measure in"),
@@ -74,8 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "circuits: a claim about a model's circuits (set on every claim of a spec file)")
     config.stash[STATE] = Session(config, setting)
     config.pluginmanager.register(config.stash[STATE], "circuits-session")
-    if config.getoption("circuits_plan") and hasattr(config.option, "tx"):
-        config.option.dist, config.option.tx = "no", []  # a plan is made in one process: xdist would run the tests
+    alone = config.getoption("circuits_plan") or config.getoption("circuits_mutate") is not None
+    if alone and hasattr(config.option, "tx"):
+        config.stash[STATE].undistributed = bool(config.option.tx)
+        config.option.dist, config.option.tx = "no", []  # plans and mutants are made in one process: xdist would run the tests elsewhere
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -173,6 +180,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for line in table(content):
             terminalreporter.write_line(line)
     _baselines(terminalreporter, state, content)
+    if "mutation" in content:
+        from .mutation.show import lines
+
+        terminalreporter.section("circuits mutation")
+        for line in lines(content["mutation"]):
+            terminalreporter.write_line(line)
     if state.unwritten:
         terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
     elif state.report is not None:
@@ -201,5 +214,8 @@ def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the JSON report; the controller alone does so."""
-    if not session.config.stash[STATE].write() and session.exitstatus == pytest.ExitCode.OK:
+    state = session.config.stash[STATE]
+    if not state.write() and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
+    if state.stage is not None and not state.stage.passed and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

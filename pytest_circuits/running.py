@@ -54,6 +54,9 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         judgement = judge_claim(state.lab(), question, case.bound)
         judgement = forewarned(judgement, state.lab(), question, case.bound, case.expect, unchanged(tasks, state.seed))
         facts["measured_on"] = measured_on(state.lab(), question)
+        if state.stage is not None:
+            name = "::".join((case.name, *case.ids[1:]))
+            state.stage.keep(request.node.nodeid, name, question, case.bound, case.expect, judgement, case.entry)
     settle(state.record(judgement, facts), state)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .lab.lab import Lab
     from .lab.question import Question
     from .lab.store import Store
+    from .mutation.stage import Stage
     from .properties.base import Recorded
     from .sources import ModelSource
 
@@ -48,6 +49,8 @@ class Session:
         self.report = _report_path(config)
         self.desk = _desk(config, setting)
         self.unwritten: str | None = None
+        self.stage = _stage(config)
+        self.undistributed = False
         self._started = time.perf_counter()
         self._pending: dict[str, list[Record]] = {}
         self._places: dict[str, int] = {}
@@ -199,6 +202,19 @@ class Session:
             files = len({error["file"] for error in self._errors})
             raise pytest.Session.Interrupted(f"{files} error{'s' * (files != 1)} during collection")
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """After the tests, the mutants; not after a run that was stopped."""
+        result = yield
+        if self.stage is not None and not self.config.getoption("circuits_plan") and not self.config.getoption("collectonly"):
+            reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+            quiet = reporter is None or self.config.get_verbosity() < 0
+            notes = ("-n was not used: mutants are made in one process, which the tests ran in as well",) if self.undistributed else ()
+            if not quiet:
+                reporter.write_line("")  # type: ignore[union-attr]
+            self.stage.run(self.lab(), self.inconclusive != "fail", (lambda line: None) if quiet else reporter.write_line, notes)  # type: ignore[union-attr]
+        return result
+
     def document(self) -> Record:
         """The JSON document of all claims, in the order of the files. Made once, so that all reports say the same."""
         if self._document is None:
@@ -211,6 +227,8 @@ class Session:
             self.desk.settle(records)
             self._document = document(records, time.perf_counter() - self._started, self._errors, seed=self.seed)
             self._document["suite"]["drift"] = summary(self._document["claims"])
+            if self.stage is not None and self.stage.result is not None:
+                self._document["mutation"] = self.stage.result
         return self._document
 
     def write(self) -> bool:
@@ -288,6 +306,27 @@ def _desk(config: pytest.Config, setting: Setting) -> Desk:
         raise pytest.UsageError(f"--circuits-baseline: there is no {place}; give a baseline file, the folder that has it, or none")
     idle = config.getoption("collectonly") or config.getoption("circuits_plan")
     return Desk(config.rootpath, place, None if idle else mode, prune and not idle)
+
+
+def _stage(config: pytest.Config) -> Stage | None:
+    """What `--circuits-mutate` asks for; None without it."""
+    wanted, threshold = config.getoption("circuits_mutate"), config.getoption("circuits_mutate_score")
+    if wanted is None:
+        if threshold is not None:
+            raise pytest.UsageError("--circuits-mutate-score says how many mutants have to be noticed; add --circuits-mutate to make them")
+        return None
+    if config.getoption("circuits_update_baseline"):
+        raise pytest.UsageError(
+            "--circuits-mutate with --circuits-update-baseline would compare mutants with a baseline that this run writes; "
+            "run one after the other"
+        )
+    from .errors import OptionError
+    from .mutation.stage import Stage
+
+    try:
+        return Stage(wanted, threshold)
+    except OptionError as problem:
+        raise pytest.UsageError(f"--circuits-mutate: {problem}") from None
 
 
 def _overrides(given: list[str]) -> dict[str, str]:

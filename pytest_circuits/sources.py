@@ -15,7 +15,7 @@ class ModelSource:
     """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`.
 
     `at` is where it stands in its series (a training step, a seed); it says nothing about which model this is, so models that
-    differ in nothing else are equal.
+    differ in nothing else are equal. `mutation` makes it a mutant of that model (`mutants.base.Mutation.text`).
     """
 
     name: str
@@ -26,11 +26,13 @@ class ModelSource:
     loader: str | None = None
     fixture: str | None = None
     at: float | None = field(default=None, compare=False)
+    mutation: str | None = None
 
     def describe(self) -> str:
         """For messages: the name with where it comes from."""
         where = self.path or self.loader or f"fixture {self.fixture}"
-        return f"{self.name!r} ({where}{'@' + self.revision if self.revision else ''})"
+        mutant = "" if self.mutation is None else ", a mutant of it"
+        return f"{self.name!r} ({where}{'@' + self.revision if self.revision else ''}{mutant})"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class TaskSource:
     fixture's name.
 
     `parameters` is canonical JSON, so that equal tasks are equal objects. `grown` are the numbers of pairs to which the task was
-    extended, one after the other: its own pairs come first and stay what they are (`tasks.growth`).
+    extended, one after the other: its own pairs come first and stay what they are (`tasks.growth`). `mutation` relabels it
+    (`mutants.labels`).
     """
 
     name: str
@@ -47,6 +50,7 @@ class TaskSource:
     target: str
     parameters: str = "{}"
     grown: tuple[int, ...] = ()
+    mutation: str | None = None
 
     @classmethod
     def make(cls, name: str, kind: str, target: str, parameters: Mapping[str, Any] | None = None) -> TaskSource:

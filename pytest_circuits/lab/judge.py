@@ -66,11 +66,11 @@ def _measure(lab: Lab, question: Question) -> Measurement:
     return Measurement(outcome, lab.spent - before, found, frozenset(asked))
 
 
-def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement | None = None) -> Judgement:
+def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement | None = None, strength: bool = True) -> Judgement:
     """Measure, unless `first` holds what `measure` found before, and judge; with more examples while that settles nothing, up to `max_n`.
 
     A task that cannot make as many prompts as `max_n` makes the claim invalid, whether or not it comes to that. A refuted claim is tried
-    at smaller error levels.
+    at smaller error levels, unless `strength` is False.
     """
     plan, cost, taken = Looks.of(question), Cost(), []
     wrong = looks.problem(question.claim()[0], question.parameters, question.tasks)
@@ -87,7 +87,7 @@ def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement |
             taken.append(_told(found.outcome, plan.prompts(look)) if len(plan.tasks) > 1 else {})
         if made.verdict.kind != INCONCLUSIVE:
             break
-    if made.verdict.kind == REFUTED:
+    if made.verdict.kind == REFUTED and strength:
 
         def still(alpha: float) -> bool:
             return _still_refuted(lab, plan.at(look, 1 - alpha), bound, found.asked)

@@ -11,7 +11,7 @@ import inspect
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from ..ablation import KINDS
 from ..attribution import METHODS
+from ..mutants import OPERATORS
+from ..mutants.base import VERSION as MUTANTS_VERSION
+from ..mutants.base import Mutation
 from ..registry import Registry
 from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
 from .version import MEASUREMENT_VERSION, libraries
@@ -57,13 +60,14 @@ def index_digest(indices: NDArray[np.int64] | None) -> str | None:
 def third_party(request: Request) -> str | None:
     """For a method or ablation kind from outside the package: a digest of the file that defines it, so that a change there is noticed."""
     if isinstance(request, Attribute):
-        return _outside(METHODS, request.method)
+        return outside(METHODS, request.method)
     if isinstance(request, (Ablate, Sweep)):
-        return _outside(KINDS, request.kind)
+        return outside(KINDS, request.kind)
     return None
 
 
-def _outside(registry: Registry, name: str) -> str | None:
+def outside(registry: Registry, name: str) -> str | None:
+    """A digest of the file that defines a third party's entry of a registry; None for built-in ones."""
     return None if name in registry.builtin else _source_digest(registry.get(name))
 
 
@@ -74,6 +78,12 @@ def _source_digest(thing: Any) -> str:
         return hashlib.sha256(Path(path or "").read_bytes()).hexdigest()
     except (OSError, TypeError):
         return f"{_SESSION}-{id(thing)}"
+
+
+def mutation_digest(mutation: Mutation, donor: str | None) -> str:
+    """What a key says of a mutant beside the model that it is made of; `donor` is the identity of the checkpoint that weights come from."""
+    content = [MUTANTS_VERSION, replace(mutation, donor=None).text, donor, outside(OPERATORS, mutation.operator)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
 def in_words(request: Request) -> str:

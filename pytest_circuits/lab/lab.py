@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CircuitsError, Offline, TaskError
+from ..mutants.base import Mutation, intact, intact_task
+from ..mutants.labels import relabelled
 from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
@@ -164,6 +166,8 @@ class Lab:
             return self._load_task(source)
         except CircuitsError as problem:
             return problem
+            if source.mutation is not None:
+                return relabelled(self.task(intact_task(source)), Mutation.read(source.mutation))
         except Exception as problem:
             wrapped = TaskError(f"task {source.name!r} ({source.target}) cannot be read: {type(problem).__name__}: {problem}")
             wrapped.__cause__ = problem
@@ -207,7 +211,10 @@ class Lab:
         return [request for model in order for request in groups[model]]
 
     def _one(self, request: Request, tally: _Tally, wait: bool = True) -> Any:
-        parts = self._pieces(_checked(request), tally)
+        request = _checked(request)
+        if isinstance(request, Encode):
+            request = replace(request, model=intact(request.model))  # a mutant reads prompts as the model does that it is made of
+        parts = self._pieces(request, tally)
         if parts != [request]:
             return joined([self._one(part, tally, wait) for part in parts])
         value, hit, words = self._obtain(self._order(request, tally), tally, wait)
@@ -222,7 +229,7 @@ class Lab:
 
     def _encoding(self, request: Any, tally: _Tally) -> Encoded:
         """The encoding of the request's task; no hit where it is read back."""
-        found = self._obtain(self._order(Encode(request.model, request.task), tally), tally)[0]
+        found = self._obtain(self._order(Encode(intact(request.model), request.task), tally), tally)[0]
         return self.split_as_before(found, request.task)
 
     def _pieces(self, request: Request, tally: _Tally) -> list[Request]:
@@ -294,14 +301,14 @@ class Lab:
         task = None if isinstance(request, Describe) else self.task(request.task)
         with self.models.lock:
             before = self.models.calls(request.model)
-            subject = self.models.subject(request.model)
-            self._emit(Event("measuring", order.words))
-            started = time.perf_counter()
-            try:
-                value = call(subject, request, task, order.examples, order.reference, self.batch_size)
-            finally:
-                tally.forwards += subject.forwards - before[0]
-                tally.backwards += subject.backwards - before[1]
+            with self.models.operated(request.model) as subject:
+                self._emit(Event("measuring", order.words))
+                started = time.perf_counter()
+                try:
+                    value = call(subject, request, task, order.examples, order.reference, self.batch_size)
+                finally:
+                    tally.forwards += subject.forwards - before[0]
+                    tally.backwards += subject.backwards - before[1]
             tally.measured += 1
             self._emit(Event("measured", order.words, seconds=time.perf_counter() - started))
         return value

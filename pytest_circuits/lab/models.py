@@ -7,15 +7,18 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import CircuitsError, ModelError, Offline, OptionError
+from ..mutants.base import Mutation, intact
 from ..registry import load_object
 from ..sources import ModelSource
 from .events import Event, Listener
 from .fingerprint import Identity, cached_config, identify
+from .keys import mutation_digest
 
 Opener = Callable[..., Any]
 _DEVICE = re.compile(r"[a-z]+(:\d+)?")
@@ -52,7 +55,8 @@ class Models:
 
     Models stay open while their parameters take at most `budget` bytes together; the one unused for longest is let go first, and
     one model is always open, however large. `device` and `dtype`, if given, go before those of a source. An error of opening is
-    raised again, without another attempt, for each claim that asks.
+    raised again, without another attempt, for each claim that asks. The subject of a mutant is that of the model which it is made of:
+    `operated(source)` changes its weights in place for as long as a measurement takes.
     """
 
     def __init__(
@@ -80,6 +84,16 @@ class Models:
             self._provided[source] = factory
             for known in (self._open, self._sizes, self._failed, self._identities, self._device_types):
                 known.pop(self._place(source), None)
+
+    @property
+    def asked_device(self) -> str | None:
+        """The device that goes before those of sources."""
+        return self._device
+
+    @property
+    def asked_dtype(self) -> str | None:
+        """The precision that goes before those of sources."""
+        return self._dtype
 
     def device(self, source: ModelSource) -> str | None:
         """The device to run on: as asked, else `cpu`; None where a loader or fixture decides. Raises `OptionError` for `auto`."""
@@ -114,6 +128,10 @@ class Models:
 
     def identity(self, source: ModelSource, *, may_open: bool = True) -> Identity:
         """Which model this is; opens it where only that can tell, or raises `Offline` with `may_open=False`. Raises `ModelError`."""
+        if source.mutation is not None:
+            mutation, base = Mutation.read(source.mutation), self.identity(intact(source), may_open=may_open)
+            donor = None if mutation.donor is None else self.identity(mutation.donor, may_open=may_open).model
+            return Identity(f"{base.model}:mutant:{mutation_digest(mutation, donor)}", base.tokenizer, base.commit)
         place = self._place(source)
         with self.lock:
             if place not in self._identities:
@@ -130,7 +148,8 @@ class Models:
             return self._identities[place]
 
     def subject(self, source: ModelSource) -> Any:
-        """The open model. Raises `ModelError`, the same one each time."""
+        """The open model; of a mutant, the one that it is made of. Raises `ModelError`, the same one each time."""
+        source = intact(source)
         place = self._place(source)
         with self.lock:
             if place in self._failed:
@@ -148,6 +167,24 @@ class Models:
             self._open.move_to_end(place)
             return self._open[place]
 
+    @contextmanager
+    def operated(self, source: ModelSource) -> Iterator[Any]:
+        """The open model, a mutant while this lasts if the source is one. Raises `ModelError`, and `MutationError` for a mutant that
+        cannot be made.
+        """
+        if source.mutation is None:
+            yield self.subject(source)
+            return
+        from ..mutants.surgery import layer_tensors, operated
+        from ..units import layer_of
+
+        mutation, donor = Mutation.read(source.mutation), None
+        if mutation.donor is not None:
+            donor = layer_tensors(self.subject(mutation.donor), [layer_of(unit) for unit in mutation.units])
+        subject = self.subject(source)
+        with operated(subject, mutation, donor):
+            yield subject
+
     def _expected(self, source: ModelSource) -> int:
         """Bytes that opening the model will probably take. One that is in memory takes none, and one of which nothing is known all."""
         known = self._sizes.get(self._place(source))
@@ -161,10 +198,15 @@ class Models:
             self._open.popitem(last=False)
             gc.collect()  # hooks and caches of a model refer to each other
 
+    def is_ready_made(self, source: ModelSource) -> bool:
+        """Whether the model was handed over in memory."""
+        return intact(source) in self._provided
+
     def _ready_made(self, source: ModelSource) -> bool:
-        return source in self._provided or source.loader is not None
+        return intact(source) in self._provided or source.loader is not None
 
     def _place(self, source: ModelSource) -> tuple[Any, ...]:
+        source = intact(source)
         named = source if source in self._provided else (source.path, source.revision, source.loader)
         return named, self.device(source), self.dtype(source)
 

@@ -1,0 +1,77 @@
+"""Mutants: small, named, seeded changes to a model or to the labels of a task. One file each, plus one line in `OPERATORS`.
+
+Importing this package imports no torch. What the claims of a spec make of mutants is `pytest_circuits.mutation`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import OptionError, suggestion
+from ..registry import Registry
+
+TARGETS = ("head", "mlp", "layer", "pair", "weights", "labels")
+"""What an operator changes: a head, an MLP, a layer, two heads (one in the circuit, one outside), all layers, or the task's labels."""
+
+OPERATORS = Registry(
+    "mutant",
+    "pytest_circuits.mutants",
+    {
+        "zero-head": "pytest_circuits.mutants.zero_head:zero_head",
+        "shuffle-head": "pytest_circuits.mutants.shuffle_head:shuffle_head",
+        "swap-heads": "pytest_circuits.mutants.swap_heads:swap_heads",
+        "permute-heads": "pytest_circuits.mutants.permute_heads:permute_heads",
+        "reinit-mlp": "pytest_circuits.mutants.reinit_mlp:reinit_mlp",
+        "undo-layer": "pytest_circuits.mutants.undo_layer:undo_layer",
+        "round": "pytest_circuits.mutants.round_weights:round_weights",
+        "noise": "pytest_circuits.mutants.noise:noise",
+        "swap-labels": "pytest_circuits.mutants.swap_labels:swap_labels",
+        "shuffle-labels": "pytest_circuits.mutants.shuffle_labels:shuffle_labels",
+    },
+    {
+        "zero-head": {"of": "head", "options": {}},
+        "shuffle-head": {"of": "head", "options": {}},
+        "swap-heads": {"of": "pair", "options": {}},
+        "permute-heads": {"of": "weights", "options": {}, "equivalent": True},
+        "reinit-mlp": {"of": "mlp", "options": {}},
+        "undo-layer": {"of": "layer", "options": {}, "donor": True},
+        "round": {"of": "weights", "options": {"bits": 8}},
+        "noise": {"of": "weights", "options": {"sigma": 0.1}},
+        "swap-labels": {"of": "labels", "options": {}},
+        "shuffle-labels": {"of": "labels", "options": {}},
+    },
+)
+
+
+def mutant(name: str, *, of: str, equivalent: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as a mutant operator, which `--circuits-mutate=NAME` can then name.
+
+    `of`, one of `TARGETS`, says what it is called with: `function(surgery, *units, **options)` changes weights through a
+    `surgery.Surgery` (one unit for head and mlp, two for pair, a number for layer, none for weights); of `labels`,
+    `function(task, random, **options)` returns another `Task`. Keyword-only parameters with defaults are its options.
+    `equivalent`: it must change no answer, and counts neither for nor against a spec. Raises `OptionError`.
+    """
+    if of not in TARGETS:
+        raise OptionError(f"mutant {name!r}: unknown target {of!r}; {suggestion(of, TARGETS)}")
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        given = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        bare = [p.name for p in given if p.default is p.empty]
+        if bare:
+            raise OptionError(f"mutant {name!r}: the option {bare[0]!r} needs a default")
+        OPERATORS.add(name, function, of=of, equivalent=equivalent, options={p.name: p.default for p in given})
+        return function
+
+    return register
+
+
+def target_of(name: str) -> str:
+    """What an operator changes. Raises `OptionError` for one that came without saying so: entry points name what `mutant` decorated."""
+    if name not in OPERATORS.builtin:
+        OPERATORS.get(name)  # refuses unknown names
+    of = OPERATORS.fact(name, "of")
+    if of is None:
+        raise OptionError(f"mutant {name!r} does not say what it changes; decorate it with pytest_circuits.mutants.mutant")
+    return str(of)

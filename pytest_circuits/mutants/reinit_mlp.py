@@ -1,0 +1,13 @@
+"""An MLP forgets what it learned."""
+
+from __future__ import annotations
+
+from ..units import layer_of
+from .surgery import Surgery
+
+
+def reinit_mlp(surgery: Surgery, mlp: str) -> None:
+    """Initialise an MLP anew, as its architecture does before training; a mixture of experts with all of its experts and the router."""
+    block = surgery.anatomy.blocks[layer_of(mlp)]
+    inside = block.down is None or any(module is block.down for module in block.mlp.modules())
+    surgery.reinitialise(block.mlp, *(() if inside or block.down is None else (block.down,)))

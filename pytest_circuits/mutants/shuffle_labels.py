@@ -1,0 +1,28 @@
+"""Answers, with their foils, are dealt out to other examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from ..errors import MutationError
+from ..tasks.base import PromptPair, Task
+from .labels import with_pairs
+
+
+def shuffle_labels(task: Task, random: Random) -> Task:
+    """Every example gets answer and foils of another one: a random cycle through the examples."""
+    if len({(pair.answer, pair.foils) for pair in task}) < 2:
+        raise MutationError(f"all examples of task {task.name!r} have the same answer and foils: there is nothing to shuffle")
+    return with_pairs(task, partial(_dealt, random=random), "answers shuffled across examples")
+
+
+def _dealt(pairs: Sequence[PromptPair], random: Random) -> tuple[PromptPair, ...]:
+    order = random.sample(range(len(pairs)), len(pairs))
+    found = list(pairs)
+    for here, there in zip(order, order[1:] + order[:1], strict=True):
+        label = pairs[there]
+        found[here] = replace(pairs[here], answer=label.answer, foils=label.foils, corrupt_answer=label.corrupt_answer)
+    return tuple(found)

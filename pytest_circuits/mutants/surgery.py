@@ -1,0 +1,168 @@
+"""Changing the weights of an opened model in place, and restoring them bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from ..anatomy import Anatomy
+from ..anatomy.projections import in_out
+from ..engine.taps import measuring
+from ..errors import MutationError
+from ..units import layer_of
+from . import OPERATORS, target_of
+from .base import Mutation
+
+Layer = dict[str, Tensor]
+
+
+class Surgery:
+    """What an operator works with: views of weights that may be changed in place. Every tensor is kept as it was at its first use.
+
+    `donor`, where there is one, gives by layer number that layer's tensors in an earlier checkpoint.
+    """
+
+    def __init__(self, model: nn.Module, anatomy: Anatomy, seed: int, donor: dict[int, Layer] | None = None) -> None:
+        self.model, self.anatomy, self.donor = model, anatomy, donor
+        self._generator = torch.Generator().manual_seed(seed)
+        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def edit(self, parameter: Tensor) -> Tensor:
+        """The data of a parameter, to be changed in place. A copy is kept on the CPU: only what is changed takes memory twice."""
+        if parameter.is_inference():
+            raise MutationError("the model was made in inference mode, so its weights cannot be changed; load it outside inference_mode")
+        data = parameter.detach()
+        if id(parameter) not in self._kept:
+            self._kept[id(parameter)] = (parameter, data.to("cpu", copy=True))
+        return data
+
+    def restore(self) -> None:
+        """Put back every tensor. An interruption is held until all are back."""
+        stopped: KeyboardInterrupt | None = None
+        while self._kept:
+            try:
+                key, (parameter, kept) = next(iter(self._kept.items()))
+                parameter.detach().copy_(kept)
+                del self._kept[key]
+            except KeyboardInterrupt as stop:
+                stopped = stop
+        if stopped is not None:
+            raise stopped
+
+    @property
+    def changed(self) -> bool:
+        """Whether any weight is another one now."""
+        return any(not _same(parameter.detach(), kept) for parameter, kept in self._kept.values())
+
+    def head(self, name: str) -> Tensor:
+        """The rows of the output projection that read a head, [head_dim, d_model]."""
+        self.anatomy.universe.index([name])
+        if not name.partition("H")[2]:
+            raise MutationError(f"{name} is no head")
+        module, size = self.anatomy.blocks[layer_of(name)].output, self.anatomy.head_dim
+        self.edit(module.weight)  # type: ignore[arg-type]
+        start = int(name.partition("H")[2]) * size
+        return in_out(module).detach()[start : start + size]
+
+    def matrices(self) -> Iterator[tuple[Tensor, int]]:
+        """All weight matrices of the layers, each once, with the axis of their inputs."""
+        for block in self.anatomy.blocks:
+            for module in block.module.modules():
+                for parameter in module.parameters(recurse=False):
+                    if parameter.dim() > 1 and id(parameter) not in self._kept:
+                        yield self.edit(parameter), 0 if isinstance(module, Conv1D) else -1
+
+    def normal(self, shape: torch.Size) -> Tensor:
+        """Standard normal numbers, float32 on the CPU, so that they are the same on every device."""
+        return torch.randn(shape, generator=self._generator)
+
+    def derangement(self, n: int) -> Tensor:
+        """A random permutation of 0 … n−1 that leaves nothing in its place: one cycle; [n]."""
+        order = torch.randperm(n, generator=self._generator)
+        found = torch.empty_like(order)
+        found[order] = order.roll(-1)
+        return found
+
+    def logits(self) -> Tensor:
+        """Logits on a few tokens, float32 or wider; [1, T, vocabulary]."""
+        embedding: Any = self.model.get_input_embeddings()  # type: ignore[operator]
+        count = len(embedding.weight)
+        ids = (torch.arange(8, device=embedding.weight.device) * 7 + 1).remainder(count)[None]
+        with measuring(self.model):
+            found: Tensor = self.model(input_ids=ids, use_cache=False).logits
+        return found.to(torch.promote_types(found.dtype, torch.float32))
+
+    def reinitialise(self, *modules: nn.Module) -> None:
+        """New initial weights, drawn as the architecture itself draws them, on the CPU and without touching the global random numbers.
+
+        Raises `MutationError` for an architecture that does not say how.
+        """
+        start = getattr(self.model, "_init_weights", None)
+        seed = int(torch.randint(2**62, (1,), generator=self._generator))
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)  # that of the CPU alone
+            for module in modules:
+                fresh = _unmarked(deepcopy(module).to("cpu"))
+                if callable(start):
+                    for part in fresh.modules():
+                        start(part)
+                for old, new in zip(module.parameters(), fresh.parameters(), strict=True):
+                    self.edit(old).copy_(new.detach())
+        if not self.changed:
+            raise MutationError(f"{type(self.model).__name__} does not say how it is initialised")
+
+    def transplant(self, layer: int) -> None:
+        """Give a layer the tensors of the donor's. Raises `MutationError` where they do not fit."""
+        given = (self.donor or {}).get(layer)
+        own = dict(self.anatomy.blocks[layer].module.named_parameters())
+        if given is None or set(given) != set(own) or any(given[name].shape != own[name].shape for name in own):
+            raise MutationError(f"the earlier checkpoint has no layer {layer} of the same shape")
+        for name, parameter in own.items():
+            self.edit(parameter).copy_(given[name])
+
+
+def layer_tensors(subject: Any, layers: list[int]) -> dict[int, Layer]:
+    """Copies of some layers' parameters, to be a donor."""
+    blocks = subject.anatomy.blocks
+    return {
+        i: {name: p.detach().to("cpu", copy=True) for name, p in blocks[i].module.named_parameters()} for i in layers if i < len(blocks)
+    }
+
+
+@contextmanager
+def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = None) -> Iterator[None]:
+    """While this is open, the subject's model is the mutant; on every way out it is the model that it was, bit for bit.
+
+    Raises `MutationError` for an operator that does not fit the model, or leaves it as it is.
+    """
+    if target_of(mutation.operator) == "labels":
+        raise MutationError(f"{mutation.operator} changes a task, not a model")
+    surgery = Surgery(subject.model, subject.anatomy, mutation.seed, donor)
+    try:
+        with torch.no_grad():
+            OPERATORS.get(mutation.operator)(surgery, *mutation.units, **mutation.arguments)
+            if not surgery.changed:
+                raise MutationError(f"{mutation.name} leaves the model as it is: those weights are the same already")
+        yield
+    finally:
+        with torch.no_grad():
+            surgery.restore()
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return torch.equal(one.cpu().contiguous().reshape(-1).view(torch.uint8), other.contiguous().reshape(-1).view(torch.uint8))
+
+
+def _unmarked(module: nn.Module) -> nn.Module:
+    """Without the notes that transformers leaves on modules and weights which it initialised or loaded."""
+    for part in module.modules():
+        part.__dict__.pop("_is_hf_initialized", None)
+    for parameter in module.parameters():
+        parameter.__dict__.pop("_is_hf_initialized", None)
+    return module

@@ -1,0 +1,99 @@
+"""The circuit that mutants lie in or out of: the sets of components that the spec's own claims found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from ..errors import CircuitsError
+from ..kept import named_sets
+from ..requests import Attribute, Describe
+from ..sources import ModelSource
+from ..units import Universe, is_mlp, layer_of, level_of
+from .asked import Asked
+
+LARGEST = 100_000
+FREQUENT = 0.5  # share of examples, where no component reaches the default P
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """`sets` by what they came from; `source` tells it in words; `universe` is the model's."""
+
+    universe: Universe
+    sets: dict[str, tuple[str, ...]]
+    source: str
+
+    @property
+    def units(self) -> set[str]:
+        """All components of all sets."""
+        return {unit for one in self.sets.values() for unit in one}
+
+    def inside(self, of: str) -> list[str]:
+        """Heads, MLPs or layers of the circuit: first those that cover most sets which no earlier one is in, then those in most sets."""
+        units = [unit for unit in self._all(of) if self._members(unit)]
+        found: list[str] = []
+        open_sets = set(self.sets)
+        while units:
+            best = max(units, key=lambda u: (len(self._members(u) & open_sets), self._weight(u), -self._all(of).index(u)))
+            units.remove(best)
+            found.append(best)
+            open_sets -= self._members(best)
+        return found
+
+    def outside(self, of: str) -> list[str]:
+        """Heads, MLPs or layers without any component of the circuit, in a random order that is always the same."""
+        units = [unit for unit in self._all(of) if not self._members(unit)]
+        return Random(0).sample(units, len(units))
+
+    def sets_of(self, unit: str) -> list[str]:
+        """The sets that a component, or a component of the layer, is in."""
+        return [name for name in self.sets if name in self._members(unit)]
+
+    def _all(self, of: str) -> list[str]:
+        if of == "layer":
+            return [f"L{i}" for i in range(self.universe.layers)]
+        return [unit for unit in self.universe.component_names if is_mlp(unit) == (of == "mlp")]
+
+    def _members(self, unit: str) -> set[str]:
+        return {name for name, units in self.sets.items() if any(_within(one, unit) for one in units)}
+
+    def _weight(self, unit: str) -> int:
+        return sum(_within(one, unit) for units in self.sets.values() for one in units)
+
+
+def _within(unit: str, wanted: str) -> bool:
+    """Whether a component is the wanted one, or lies in the wanted layer."""
+    return unit == wanted or (wanted[1:].isdigit() and layer_of(unit) == int(wanted[1:]))
+
+
+def circuit_of(lab: Any, model: ModelSource, claims: Sequence[Asked]) -> Circuit:
+    """The component sets in the details of the claims; where no claim has one, the shared set of each task with the default settings.
+
+    Raises the `CircuitsError` of describing the model.
+    """
+    universe: Universe = lab.result(Describe(model)).universe
+    sets: dict[str, tuple[str, ...]] = {}
+    for asked in claims:
+        for where, units in named_sets(asked.judgement.details, LARGEST).items():
+            if units and level_of(units) == "component":
+                sets[f"{where.replace('_', ' ')} of {asked.name}"] = tuple(units)
+    if sets:
+        return Circuit(universe, sets, "the sets of components that the claims measured")
+    return Circuit(universe, _by_default(lab, model, claims), "no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, "
+                   f"or, where that is empty, what {FREQUENT:.0%} of the circuits share")  # fmt: skip
+
+
+def _by_default(lab: Any, model: ModelSource, claims: Iterable[Asked]) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, task in {name: task for asked in claims for name, task in asked.question.tasks.items()}.items():
+        try:
+            circuits = lab.result(Attribute(model, task, "eap")).circuits("10%")
+        except CircuitsError:
+            continue
+        units = circuits.shared(0.95) or circuits.shared(FREQUENT)
+        if units:
+            found[f"shared set of {name}"] = units
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +80,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "circuits: a claim about a model's circuits (set on every claim of a spec file)")
     config.stash[STATE] = Session(config, setting)
     config.pluginmanager.register(config.stash[STATE], "circuits-session")
+    _watch(config)
     alone = config.getoption("circuits_plan") or config.getoption("circuits_mutate") is not None
     if alone and hasattr(config.option, "tx"):
         config.stash[STATE].undistributed = bool(config.option.tx)
         config.option.dist, config.option.tx = "no", []  # plans and mutants are made in one process: xdist would run the tests elsewhere
+
+
+def _watch(config: pytest.Config) -> None:
+    """Progress on a terminal. Now, since while tests run pytest has taken standard error for itself; never in a worker."""
+    if hasattr(config, "workerinput") or not sys.__stderr__ or not os.isatty(2):
+        return
+    from .lab.progress import listener
+
+    def column() -> int:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        return 0 if reporter is None else int(reporter._tw.width_of_current_line)
+
+    config.stash[STATE].watch(listener(2, column))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

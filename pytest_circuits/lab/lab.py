@@ -20,6 +20,7 @@ from ..sources import ModelSource, TaskSource
 from ..tasks.base import Task
 from ..verdict import Estimate
 from .cost import Cost
+from .costs import passes
 from .events import Event, Listener, ignore
 from .growing import joined, pieces, unextended
 from .keys import in_words, index_digest, key_of
@@ -302,16 +303,35 @@ class Lab:
         with self.models.lock:
             before = self.models.calls(request.model)
             with self.models.operated(request.model) as subject:
-                self._emit(Event("measuring", order.words))
+                self._emit(self._begun(order, subject))
                 started = time.perf_counter()
                 try:
                     value = call(subject, request, task, order.examples, order.reference, self.batch_size)
+                except BaseException:
+                    self._emit(Event("stopped", order.words))
+                    raise
                 finally:
                     tally.forwards += subject.forwards - before[0]
                     tally.backwards += subject.backwards - before[1]
             tally.measured += 1
             self._emit(Event("measured", order.words, seconds=time.perf_counter() - started))
         return value
+
+    def _begun(self, order: _Order, subject: Any) -> Event:
+        """That a measurement begins; of one that takes model calls, with how many of its examples are done, by the calls made so far."""
+        request, before = order.request, subject.forwards + subject.backwards
+        if isinstance(request, (Describe, Encode)):
+            return Event("measuring", order.words)
+        universe = getattr(getattr(subject, "anatomy", None), "universe", None)
+        pairs = len(self.task(request.task))
+        n, reference = (pairs if rows is None else len(rows) for rows in (order.examples, order.reference))
+        expected = 0 if universe is None else sum(passes(request, universe, n, reference, self.batch_size))
+
+        def done() -> int:
+            made = subject.forwards + subject.backwards - before
+            return min(n, n * made // expected) if expected else 0
+
+        return Event("measuring", order.words, total=n if expected else 0, done=done)
 
 
 def _checked(request: Any) -> Request:

@@ -11,7 +11,8 @@ from .events import Event, Listener, warn
 
 PATIENCE = 0.5  # seconds before anything is shown
 PERIOD = 0.2
-WIDTH = 60  # of the words
+UNKNOWN_WIDTH = 80
+REST = 44  # columns for what stands beside the words
 
 
 def terminal(handle: int) -> IO[str] | None:
@@ -123,11 +124,21 @@ def _bar(event: Event, line: Line, number: int) -> Any:
 
     tqdm = import_module("tqdm").tqdm
     made = type("Bar", (tqdm,), {"monitor_interval": 0})  # no second thread
-    words = event.what if len(event.what) <= WIDTH else f"{event.what[: WIDTH - 1]}…"
+    columns = _columns(line)
+    longest = max(12, columns - REST)
+    words = event.what if len(event.what) <= longest else f"{event.what[: longest - 1]}…"
     counted = event.total > 0
     shape = "{desc}: {n_fmt}/{total_fmt} examples |{bar}| {elapsed}" if counted else "{desc} {elapsed}"
     told = {"measuring": f"[{number}] {words}", "opening": f"opening {words}"}.get(event.kind, f"waiting for another process: {words}")
-    return made(total=event.total or None, desc=told, file=line, leave=False, bar_format=shape, dynamic_ncols=True, miniters=1)
+    return made(total=event.total or None, desc=told, file=line, leave=False, bar_format=shape, ncols=columns, miniters=1)
+
+
+def _columns(line: Line) -> int:
+    """How wide the terminal is; some do not say."""
+    try:
+        return os.get_terminal_size(line.fileno()).columns or UNKNOWN_WIDTH
+    except OSError:
+        return UNKNOWN_WIDTH
 
 
 def listener(handle: int, column: Callable[[], int] | None = None) -> Listener:

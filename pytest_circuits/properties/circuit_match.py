@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from ..amounts import Size, exact
 from ..errors import Invalid
@@ -28,10 +29,10 @@ class CircuitMatch(CircuitParameters):
     """The circuit C found on the discovery examples against a known circuit R: recall = |C∩R|/|R| by default.
 
     C is the shared set S_P, or with `circuit: mean` the top-K components by mean |score| (`p` plays no part then). R is given as `known`
-    or as a `file` (a JSON list, or one name a line; relative to the working directory). `measure`: `recall`, `precision` = |C∩R|/|C|,
-    `jaccard` = |C∩R|/|C∪R|; `contains` is 1 when all of R is in C, else 0; `excludes` is 1 when none is. Range [0, 1]. Reported
-    beside what a random set with as many heads and MLPs scores. Invalid: a component that the model does not have, an empty C, an R
-    of all components or of more than C can have (`contains`), an accuracy below the gate.
+    or as a `file` (a JSON list, or one name a line; relative to the spec, in Python to the working directory). `measure`: `recall`,
+    `precision` = |C∩R|/|C|, `jaccard` = |C∩R|/|C∪R|; `contains` is 1 when all of R is in C, else 0; `excludes` is 1 when none is. Range
+    [0, 1]. Reported beside what a random set with as many heads and MLPs scores. Invalid: a component that the model does not have, an
+    empty C, an R of all components or of more than C can have (`contains`), an accuracy below the gate.
     Interval: bias-corrected bootstrap over groups, C recomputed; approximate. `contains` and `excludes` are yes or no, so their interval
     is [1, 1], [0, 0] or, not known, [0, 1]. For S_P: by a betting interval of each unit's frequency against P, exact; for the mean
     circuit: by whether 97.5% of the resamples (at confidence 0.95) agree, approximate.
@@ -39,7 +40,7 @@ class CircuitMatch(CircuitParameters):
 
     task: TaskName
     known: Annotated[list[str] | None, Field(description="the known circuit's components: [L0H1, L1MLP]")] = None
-    file: Annotated[str | None, Field(description="a file of component names, in place of known")] = None
+    file: Annotated[str | None, Field(description="a file of component names, relative to the spec, in place of known")] = None
     measure: Annotated[
         Literal["recall", "precision", "jaccard", "contains", "excludes"], Field(description="how the two circuits are compared")
     ] = "recall"
@@ -52,18 +53,32 @@ class CircuitMatch(CircuitParameters):
     def _written_right(cls, names: list[str] | None) -> list[str] | None:
         return None if names is None else list(check_names(names))
 
+    _read: tuple[str, ...] = PrivateAttr(())  # what stood in the file when the claim was read
+
     @field_validator("file")
     @classmethod
-    def _readable(cls, path: str | None) -> str | None:
+    def _readable(cls, path: str | None, info: ValidationInfo) -> str | None:
         if path is not None:
-            read_names(path)
+            read_names(path, _folder(info))
         return path
 
     @model_validator(mode="after")
-    def _one_source(self) -> CircuitMatch:
+    def _one_source(self, info: ValidationInfo) -> CircuitMatch:
         if (self.known is None) == (self.file is None):
             raise ValueError("give the known circuit as one of known ([L0H1, L1MLP]) and file")
+        if self.file is not None:
+            self._read = read_names(self.file, _folder(info))
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The known circuit."""
+        return self._read if self.known is None else tuple(self.known)
+
+
+def _folder(info: ValidationInfo) -> Path | None:
+    """Of the spec that is read; None for Python."""
+    return (info.context or {}).get("folder")
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,7 @@ def judge(claim: Claim) -> Steps:
     from ..stats.membership import random_match
 
     p: CircuitMatch = claim.parameters
-    names = _names(p)
+    names = p.names
     found = yield from discovered(claim, p.task)
     known = known_mask(names, found.universe)
     units = found.circuits.units
@@ -109,13 +124,6 @@ def judge(claim: Claim) -> Steps:
         value, interval, len(found.circuits), p.confidence, kind, "circuit_match", details,
         unsettled(p.p, len(found.circuits), "a match with it") if loose else None,
     )  # fmt: skip
-
-
-def _names(p: CircuitMatch) -> tuple[str, ...]:
-    try:
-        return tuple(p.known) if p.known is not None else read_names(str(p.file))
-    except ValueError as problem:
-        raise Invalid(str(problem)) from None
 
 
 def _check_room(p: CircuitMatch, wanted: int, found: Discovered) -> None:

@@ -31,19 +31,21 @@ def check_names(names: Sequence[Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_names(path: str) -> tuple[str, ...]:
-    """Component names of a file: a JSON list, or text with one name a line, `#` starting a comment. Relative to the working directory.
+def read_names(path: str, folder: Path | None = None) -> tuple[str, ...]:
+    """Component names of a file: a JSON list, or text with one name a line, `#` starting a comment. A relative path is taken from `folder`,
+    without it from the working directory.
 
     Raises `ValueError`, naming the file, when it cannot be read or `check_names` refuses what is in it.
     """
+    base = Path.cwd() if folder is None else folder
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = (base / Path(path).expanduser()).read_text(encoding="utf-8")
         names = json.loads(text) if path.endswith(".json") else _lines(text)
         if not isinstance(names, list):
             raise ValueError("a JSON file must hold a list of component names")
         return check_names(names)
     except OSError as problem:
-        raise ValueError(f"the known circuit's file {path!r} cannot be read from {Path.cwd()}: {problem.strerror}") from None
+        raise ValueError(f"the known circuit's file {path!r} cannot be read from {base}: {problem.strerror}") from None
     except ValueError as problem:
         raise ValueError(f"file {path!r}: {problem}") from None
 

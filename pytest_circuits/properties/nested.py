@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf, ValidationError, model_serializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf, ValidationError, ValidationInfo, model_serializer
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails
 
@@ -54,7 +54,7 @@ def _single() -> list[str]:
     return [name for name in PROPERTIES if not PROPERTIES.get(name).over_series]
 
 
-def _read(value: Any) -> Any:
+def _read(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, Inner):
         return value
     if not isinstance(value, Mapping) or len(value) != 1:
@@ -69,7 +69,7 @@ def _read(value: Any) -> Any:
         if key in given:
             raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it beside 'of'")
     try:  # as JSON, so that lists may stand for tuples, as in a spec
-        parameters = PROPERTIES.get(name).parameters.model_validate_json(json.dumps(dict(given)))
+        parameters = PROPERTIES.get(name).parameters.model_validate_json(json.dumps(dict(given)), context=info.context)
     except TypeError as problem:
         raise ValueError(f"the parameters of {name!r} must be plain values: {problem}") from None
     except ValidationError as error:

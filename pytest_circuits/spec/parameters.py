@@ -9,6 +9,7 @@ import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
@@ -22,6 +23,8 @@ from .words import faults, show
 from .yaml_reader import Where
 
 MOST_TESTS = 10_000
+INSTEAD = {"threshold": "size", "size": "threshold"}
+"""Parameters of a claim that take the place of another one among the defaults."""
 _UNSAFE = re.compile(r"[\s\[\]/\\:]+")
 
 
@@ -93,7 +96,7 @@ def _default_fits(problems: Problems, name: str, value: Any, used: set[str]) -> 
             allowed = {field for one in known for field in one.parameters.model_fields}
             problems.at_key(("defaults", name), f"no property has a parameter {name!r}; {suggestion(name, allowed)}", about=("defaults",))
             return False
-    complaints = [_complaints(one, name, value) for one in knowing]
+    complaints = [_complaints(one, name, value, _beside(problems)) for one in knowing]
     if not all(complaints):
         return True
     for where, text in complaints[0]:
@@ -101,12 +104,17 @@ def _default_fits(problems: Problems, name: str, value: Any, used: set[str]) -> 
     return False
 
 
-def _complaints(prop: Property, name: str, value: Any) -> list[tuple[Where, str]]:
+def _beside(problems: Problems) -> dict[str, Any]:
+    """For validators: the folder of the spec, from which relative paths are taken."""
+    return {"folder": Path(problems.document.path).absolute().parent}
+
+
+def _complaints(prop: Property, name: str, value: Any, context: dict[str, Any]) -> list[tuple[Where, str]]:
     listed = several(prop.parameters.model_fields[name].annotation, value)
     found: list[tuple[Where, str]] = []
     for index, one in enumerate(value) if listed else [(None, value)]:
         try:
-            prop.parameters.model_validate_json(json.dumps({name: one}))
+            prop.parameters.model_validate_json(json.dumps({name: one}), context=context)
         except ValidationError as error:
             if all(one["loc"][:1] != (name,) for one in error.errors(include_url=False)):
                 continue  # it misses other parameters only; putting that into words would cost a JSON Schema
@@ -121,7 +129,8 @@ def combinations(problems: Problems, prop: Property, where: Where, given: Mappin
                  known_tasks: Sequence[str]) -> list[Combination]:
     """Every combination of the values that `given` (at `where` in the file) and the applicable defaults list."""
     fields = prop.parameters.model_fields
-    places: dict[str, Where] = {name: ("defaults", name) for name in defaults if name in fields}
+    instead = {INSTEAD[name] for name in given if name in INSTEAD}
+    places: dict[str, Where] = {name: ("defaults", name) for name in defaults if name in fields and name not in instead}
     values = {name: defaults[name] for name in places} | dict(given)
     places |= {name: (*where, name) for name in given}
     listed = [name for name in ("task", *given, *values) if name in values and _is_listed(prop, name, values[name])]
@@ -226,7 +235,7 @@ def _validate(problems: Problems, prop: Property, where: Where, chosen: dict[str
               known_tasks: Sequence[str], broken: Collection[str] = ()) -> AnyParameters | None:
     """The parameters, or None with the mistakes reported; those of `broken` ones are already."""
     try:
-        parameters = prop.parameters.model_validate_json(json.dumps(chosen))
+        parameters = prop.parameters.model_validate_json(json.dumps(chosen), context=_beside(problems))
     except ValidationError as error:
         for fault in faults(error, prop.parameters, chosen, "parameter"):
             if fault.where and fault.where[0] in broken:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "strategies":  # needs hypothesis, so it is in no list of names that are always there
+        return import_module(".strategies", __name__)
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_LAZY[name]}", __name__), name)

@@ -33,6 +33,7 @@ from .verdict import CERTIFIED, EXPECTATIONS, Bound, Estimate
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from .answers import Answer
     from .session import Session
     from .tasks.base import PromptPair, Task
 
@@ -203,7 +204,8 @@ class Bench:
     ) -> Measured:
         """Hold a measurement against a bound; raises `AssertionError` with the full explanation unless the verdict is `expect`.
 
-        Give exactly one of at_least, at_most and within. Raises `OptionError` for a bound that says nothing. Returns what was measured.
+        Give exactly one of at_least, at_most and within; none for a search, which asks all examples to hold. Raises `OptionError` for a
+        bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
         from .lab.judge import Measurement, judge_claim
@@ -259,6 +261,30 @@ class BenchModel:
     def measure(self, name: str, **parameters: Any) -> Measured:
         """Any registered property of this model."""
         return self.bench.measure(name, self, **parameters)
+
+    def answer(
+        self,
+        pair: PromptPair,
+        *,
+        remove: Sequence[str] | None = None,
+        keep: Sequence[str] | None = None,
+        like: TaskSource | None = None,
+        kind: str = "zero",
+        metric: str = "logit_diff",
+        **options: Any,
+    ) -> Answer:
+        """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
+
+        Measured through the cache, and under `strategies.for_all` together with those of the other examples. `like`: the task whose way of
+        scoring applies; without it the answer is compared with the foils if there are any, else with the whole vocabulary. `kind`: zero, scale
+        or counterfactual, with its `options`. Raises `TaskError` for a pair that does not fit the tokenizer, which hypothesis takes as a
+        failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
+        """
+        from .answers import answered, trial_of
+
+        lab = self.bench._session.lab()
+        task = None if like is None else lab.task(like)
+        return answered(lab, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
 
     def circuits(self, task: TaskSource, **parameters: Any) -> Circuits:
         """The per-example circuits of a task (`attribution`, `size`, `rounding` …), to ask properties of."""
@@ -353,6 +379,9 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _bound(measured: Measured, at_least: float | None, at_most: float | None, within: Sequence[float] | None) -> Bound:
+    own: Property = PROPERTIES.get(measured.property)
+    if own.bound is not None and at_least is None and at_most is None and within is None:
+        return own.bound
     if sum(x is not None for x in (at_least, at_most, within)) != 1:
         raise OptionError("a check needs exactly one bound: at_least, at_most or within")
     if within is not None and (isinstance(within, str) or len(within) != 2):

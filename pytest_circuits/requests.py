@@ -120,4 +120,20 @@ class Conserve:
     part: Part = ALL
 
 
+@dataclass(frozen=True)
+class Read:
+    """The task itself, as it is before a tokenizer sees it; no measurement. Result: `tasks.Task`."""
+
+    model: ModelSource
+    task: TaskSource
+
+
+@dataclass(frozen=True)
+class Unforeseen:
+    """What is asked for from here on depends on what was measured: a plan ends here, with `note`; a lab goes on. Result: None."""
+
+    model: ModelSource
+    note: str
+
+
 Request = Describe | Encode | Attribute | Ablate | Sweep | Norms | Conserve

@@ -33,7 +33,8 @@ class Encoded:
     """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example.
 
     `chance` is the accuracy that needs no reading of the prompt; `prompts` [n] are short digests of the clean prompts. `first`, of a
-    task that was extended, is how many examples it had: on these a split is decided.
+    task that was extended, is how many examples it had: on these a split is decided. `kept`, of a task that goes without pairs that do
+    not fit, are the numbers of those that are left.
     """
 
     n: int
@@ -44,6 +45,7 @@ class Encoded:
     chance: float = 0.0
     prompts: tuple[str, ...] = ()
     first: int | None = None
+    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

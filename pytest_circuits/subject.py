@@ -14,9 +14,11 @@ from typing import Any
 from torch import nn
 
 from .ablation import KINDS
+from .ablation.each import ablate_each
 from .ablation.run import ablate
 from .ablation.sweep import sweep
 from .anatomy import anatomy_of
+from .answers import Answer, answer_of, trial_of
 from .attribution import METHODS
 from .attribution.base import Call, attribute
 from .attribution.conservation import conservation
@@ -29,7 +31,7 @@ from .engine.selfcheck import self_check
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .registry import with_options
 from .results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
-from .tasks.base import Task
+from .tasks.base import PromptPair, Task
 from .units import level_of
 
 Examples = Sequence[int] | None
@@ -161,11 +163,37 @@ class Subject:
         reference: Examples = None,
         **options: Any,
     ) -> Outcome:
-        """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model bit for bit."""
-        site = options.pop("site", "mlp_activation")
+        """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model bit for bit.
+
+        With the option `each` the i-th set is ablated on the i-th example and on no other; arrays [1, n_examples].
+        """
+        site, each = options.pop("site", "mlp_activation"), options.pop("each", False)
         chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
         rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
-        return ablate(self._runner, encoded, [_names(s) for s in sets], mode, chosen, level, metric, batch_size, rows, others, site)
+        run = ablate_each if each else ablate
+        return run(self._runner, encoded, [_names(s) for s in sets], mode, chosen, level, metric, batch_size, rows, others, site)
+
+    def answer(
+        self,
+        pair: PromptPair,
+        remove: Iterable[str] | None = None,
+        keep: Iterable[str] | None = None,
+        like: Task | None = None,
+        kind: str = "zero",
+        metric: str = "logit_diff",
+        **options: Any,
+    ) -> Answer:
+        """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
+
+        `like`: the task whose way of scoring applies; without it the answer is compared with the foils if there are any, else with the
+        whole vocabulary. Raises as `ablate`; `OptionError` for kinds that take values from other prompts.
+        """
+        units = {"remove": None if remove is None else _names(remove), "keep": None if keep is None else _names(keep)}
+        trial = trial_of(pair, units["remove"], units["keep"], kind, metric, options, like)
+        task = Task("pair", (pair,), trial.scoring, trial.stop)
+        intact = answer_of(self.ablate_many(task, [()], "remove", "zero", metric=metric))
+        changed = self.ablate_many(task, [trial.units], trial.mode, kind, metric=metric, **options)
+        return answer_of(changed, intact=intact)
 
     def sweep(
         self,

@@ -35,10 +35,24 @@ class Estimate:
     details: Mapping[str, Any] = field(default_factory=dict)
     unsettled: str | None = None  # why the number cannot settle a claim, whatever its interval
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    search: Search | None = None
 
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.value:.3g} [{low:.3g}, {high:.3g}] (n={self.n}, {self.confidence:.0%})"
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for counterexamples, behind the estimate of a share of examples that hold.
+
+    `tried` counts the different examples that were judged; `counterexample` is one that fails, in words, or None; `fails_at_most`
+    bounds, at the confidence of the estimate, the share of independent draws that fail.
+    """
+
+    tried: int
+    counterexample: str | None
+    fails_at_most: float
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,11 @@ class Bound:
 
     at_least: float | None = None
     at_most: float | None = None
+
+    @property
+    def universal(self) -> bool:
+        """Whether it asks a share to be 1, that is, something of all examples."""
+        return self.at_least == 1 and self.at_most is None
 
     @property
     def within(self) -> bool:
@@ -91,13 +110,16 @@ class Verdict:
 def decide(estimate: Estimate, bound: Bound) -> Verdict:
     """Certified: the whole interval meets the bound. Refuted: all of it misses. Otherwise inconclusive.
 
-    An estimate or interval that is not finite is invalid: it was not measured.
+    An estimate or interval that is not finite is invalid: it was not measured. Where a bound asks all examples of a search to hold, a
+    counterexample refutes, and without one the claim is certified as not refuted by the search.
     """
     low, high = estimate.interval
     if not all(map(isfinite, (estimate.value, low, high))):
         return Verdict(INVALID, f"the estimate is not a finite number: {estimate}")
     if estimate.unsettled:
         return Verdict(INCONCLUSIVE, f"{estimate}: {estimate.unsettled}")
+    if estimate.search is not None and bound.universal:
+        return _searched(estimate, estimate.search)
     floor = bound.at_least if bound.at_least is not None else -float("inf")
     ceiling = bound.at_most if bound.at_most is not None else float("inf")
     shown = f"{estimate.value:.3f} with {estimate.confidence:.0%} interval [{low:.3f}, {high:.3f}]"
@@ -106,6 +128,17 @@ def decide(estimate: Estimate, bound: Bound) -> Verdict:
     if high < floor or low > ceiling:
         return Verdict(REFUTED, f"{shown}: the whole interval misses '{bound}'")
     return Verdict(INCONCLUSIVE, f"{shown}: the interval straddles '{bound}'{_more(estimate, floor, ceiling)}")
+
+
+def _searched(estimate: Estimate, search: Search) -> Verdict:
+    """One counterexample refutes, whatever share of examples holds; that none was found is no proof."""
+    if search.counterexample is not None:
+        return Verdict(REFUTED, f"a counterexample among {search.tried} examples: {search.counterexample}")
+    return Verdict(
+        CERTIFIED,
+        f"no counterexample among {search.tried} examples, which is a search and no proof: with {estimate.confidence:.0%} confidence "
+        f"at most {search.fails_at_most:.2%} of independent draws fail",
+    )
 
 
 def _more(estimate: Estimate, floor: float, ceiling: float) -> str:

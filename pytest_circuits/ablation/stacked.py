@@ -27,7 +27,8 @@ def edited_logits(
 ) -> Tensor:
     """Logits of a batch under each of several replacement masks; rows are sets × examples, sets outermost.
 
-    masks: bool [sets, units], or [sets, T, units] where positions are replaced on their own.
+    masks: bool [sets, units], or [sets, T, units] where positions are replaced on their own, or [sets, batch, 1, units] where examples
+    differ in what is replaced.
     Layers below `layer` are left out and `residual` [batch, T, d_model] taken as the stream before it.
     """
     sets = len(masks)
@@ -45,7 +46,7 @@ def edited_logits(
         for site, value in zip(sites, values, strict=True):
             mask = masks[..., site.columns]
             if bool(mask.any()):
-                site.tap(taps, put(mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
+                site.tap(taps, put(mask if mask.dim() == 4 else mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
         return runner.logits(batch.clean.repeat(sets, 1), batch.tail)
 
 

@@ -42,7 +42,7 @@ class EncodedTask:
     stop_ids: (one tuple for the task) tokens that would continue a number; empty when `stop` is None.
     digest: sha256 over all of the above, `scoring`, `stop` and the tokenizer's digest.
     regenerated: how many pairs were replaced because they did not fit. notes: what a reader of a report should know.
-    pairs: the prompt pairs in use.
+    pairs: the prompt pairs in use. kept: which of the task's pairs these are, by number, where unfit ones were left out; else empty.
     """
 
     name: str
@@ -59,6 +59,7 @@ class EncodedTask:
     regenerated: int
     notes: tuple[str, ...]
     pairs: tuple[PromptPair, ...]
+    kept: tuple[int, ...] = ()
 
     @property
     def n(self) -> int:
@@ -104,16 +105,22 @@ def encode(task: Task, tokenizer: Any, vocab_size: int, max_length: int | None =
 
     Raises `TaskError` for text that the tokenizer does not know, ids outside the model's vocabulary, prompts longer
     than `max_length` tokens, and pairs that do not fit: unequal lengths, an answer that no token tells from a foil. A
-    task with `more` has such pairs replaced, at most 20·n draws. A task that continues another one begins with exactly the pairs that
+    task with `more` has such pairs replaced, at most 20·n draws; one with `unfit: drop` goes without them. A task that continues another one begins with exactly the pairs that
     the other has here, replaced ones included.
     """
     if not task.pairs:
         raise TaskError(f"task {task.name!r} has no prompt pairs")
     encoder = _Encoder(task, tokenizer, vocab_size, max_length)
     slots, replaced = _fitted(task, encoder)
+    kept: tuple[int, ...] = ()
+    if task.unfit == "drop":
+        kept = tuple(i for i, (_, result) in enumerate(slots) if isinstance(result, _Example))
+        if not kept:
+            raise TaskError(_refusal(task, slots))
+        slots = [slots[i] for i in kept]
     pairs = tuple(pair for pair, _ in slots)
     examples = [result for _, result in slots if isinstance(result, _Example)]
-    return _assemble(task, pairs, examples, encoder.stop_ids, replaced, tokenizer_digest)
+    return replace(_assemble(task, pairs, examples, encoder.stop_ids, replaced, tokenizer_digest), kept=kept)
 
 
 Slot = tuple[PromptPair, _Example | _UnfitError]
@@ -127,7 +134,7 @@ def _fitted(task: Task, encoder: _Encoder) -> tuple[list[Slot], int]:
         taken = pair.clean in used  # it has taken the place of one that did not fit
         slots.append((pair, _UnfitError("taken", "the prompt is in use already") if taken else result))
     bad = [i for i, (_, result) in enumerate(slots) if isinstance(result, _UnfitError)]
-    if bad:
+    if bad and task.unfit == "refuse":
         replaced += sum(r.kind != "taken" for i in bad if isinstance(r := slots[i][1], _UnfitError))
         _replace(task, encoder, slots, bad)
     return slots, replaced

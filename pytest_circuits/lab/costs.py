@@ -32,6 +32,8 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
     if isinstance(request, Sweep):
         return each + means + corrupt, 0
     if isinstance(request, Ablate):
+        if json.loads(request.options).get("each"):
+            return batches + compared + means + corrupt, 0
         changed = len(request.sets) if request.mode == "keep" else sum(map(bool, request.sets))
         intact = len(request.sets) > changed
         return batches * (intact + ceil(changed / stack)) + (0 if intact else compared) + (means + corrupt) * bool(changed), 0

@@ -6,6 +6,7 @@ model is always right.
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 
 import numpy as np
@@ -47,6 +48,8 @@ def result(request: Attribute | Ablate | Sweep | Norms | Conserve, universe: Uni
     if isinstance(request, Sweep):
         one = _outcome(_half(n, universe.components))
         return SweepOutcome(one.correct, one.metric, one.log_prob, intact, universe.component_names)
+    if json.loads(request.options).get("each"):
+        return _outcome(_half(1, n))
     everything = universe.size(request.level)
     whole = [not s if request.mode == "remove" else len(s) == everything for s in request.sets]
     correct = np.where(np.asarray(whole, bool)[:, None], True, _half(len(request.sets), n))

@@ -90,6 +90,8 @@ def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement |
     if made.verdict.kind == REFUTED and strength:
 
         def still(alpha: float) -> bool:
+            if made.estimate is not None and made.estimate.search is not None and bound.universal:
+                return True  # a counterexample is one at any level
             return _still_refuted(lab, plan.at(look, 1 - alpha), bound, found.asked)
 
         made = replace(made, refuted_at=smallest(made.refuted_at or 1.0, still))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import CircuitsError, Offline, TaskError
 from ..mutants.base import Mutation, intact, intact_task
 from ..mutants.labels import relabelled
-from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
+from ..requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Read, Request, Sweep, Unforeseen
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
 from ..tasks.base import Task
@@ -29,7 +29,7 @@ from .models import BUDGET, Models, Opener
 from .parts import examples_of
 from .store import BusyError, Store
 
-REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve)
+REQUESTS = (Read, Unforeseen, Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve)
 
 
 def _load_source(source: TaskSource) -> Task:
@@ -213,6 +213,8 @@ class Lab:
 
     def _one(self, request: Request, tally: _Tally, wait: bool = True) -> Any:
         request = _checked(request)
+        if isinstance(request, Read | Unforeseen):
+            return self.task(request.task) if isinstance(request, Read) else None
         if isinstance(request, Encode):
             request = replace(request, model=intact(request.model))  # a mutant reads prompts as the model does that it is made of
         parts = self._pieces(request, tally)
@@ -334,7 +336,7 @@ class Lab:
         return Event("measuring", order.words, total=n if expected else 0, done=done)
 
 
-def _checked(request: Any) -> Request:
+def _checked(request: Any) -> Any:
     if not isinstance(request, REQUESTS):
         raise TypeError(f"a property yielded {request!r}, which is no request; allowed: {', '.join(r.__name__ for r in REQUESTS)}")
     return request

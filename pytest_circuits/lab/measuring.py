@@ -25,7 +25,8 @@ def call(subject: Any, request: Request, task: Task | None, examples: Indices, r
         found = subject.encode(task)
         notes = tuple(found.notes)
         return Encoded(
-            int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance), tuple(found.prompts)
+            int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance), tuple(found.prompts),
+            kept=tuple(getattr(found, "kept", ())),
         )  # fmt: skip
     if isinstance(request, Norms):
         return subject.norms(task, examples=examples, batch_size=batch_size)

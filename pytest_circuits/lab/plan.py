@@ -12,8 +12,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import CircuitsError, ModelError
-from ..requests import Ablate, Describe, Encode, Part, Request, Sweep
+from ..errors import CircuitsError, Invalid, ModelError
+from ..requests import Ablate, Describe, Encode, Part, Read, Request, Sweep, Unforeseen
 from ..results import Description, Encoded
 from ..sources import ModelSource, TaskSource
 from ..units import Universe
@@ -102,6 +102,10 @@ class Planner:
         return found
 
     def _answer(self, request: Request) -> tuple[Any, Forecast]:
+        if isinstance(request, Read):
+            return self.lab.task(request.task), Forecast()
+        if isinstance(request, Unforeseen):
+            raise Invalid(request.note)  # which ends the steps, and is a note
         if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
             return self._single(request)
         parts: list[Any] = pieces(request, len(self.lab.task(unextended(request.task))))

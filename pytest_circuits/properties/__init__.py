@@ -37,5 +37,6 @@ PROPERTIES = Registry(
         "trajectory": "pytest_circuits.properties.trajectory:TRAJECTORY",
         "drift": "pytest_circuits.properties.drift:DRIFT",
         "steering": "pytest_circuits.properties.steering:STEERING",
+        "for_all": "pytest_circuits.properties.for_all:FOR_ALL",
     },
 )

@@ -19,7 +19,7 @@ from ..attribution import COMPARISONS, METHODS, METRICS, vanishing
 from ..errors import OptionError, suggestion
 from ..registry import Registry
 from ..sources import ModelSource, TaskSource
-from ..verdict import Estimate
+from ..verdict import Bound, Estimate
 from .preflight import Doubt, Prospect
 
 Steps = Generator[Any, Any, Estimate]
@@ -199,6 +199,7 @@ class Property:
     where it is made of discovery examples alone), and whether the interval is good at `anytime`, that is, whether those at
     all numbers of examples hold at once. Those that are not, the default, are made wider by as much as the number of looks asks for.
     `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured.
+    `bound` is that of a claim which writes none; without it a claim has to write its own.
     """
 
     name: str
@@ -213,6 +214,7 @@ class Property:
     grows: bool = True
     anytime: bool = False
     preflight: Callable[[Any, Prospect], Iterable[Doubt]] | None = None
+    bound: Bound | None = None
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:
         """The lowest and the highest value that these parameters allow; None: unbounded."""

@@ -131,6 +131,8 @@ def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[
 def _bound(problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimEntry, bad: set[str],
            prop: Property | None) -> Bound | None:
     given = [key for key in BOUNDS if key in claim]
+    if not given and prop is not None and prop.bound is not None:
+        return prop.bound
     if len(given) != 1:
         got = f", got {' and '.join(given)}" if given else ""
         place = (*where, given[1]) if given else where

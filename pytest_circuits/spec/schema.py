@@ -166,10 +166,16 @@ def _claim(properties: Json, definitions: Json) -> Json:
         "properties": {**properties, **schema["properties"]},
         "allOf": [
             {"oneOf": [{"required": [name]} for name in properties]},
-            {"oneOf": [*({"required": [name]} for name in BOUNDS), _margin()]},
+            {"oneOf": [*({"required": [name]} for name in BOUNDS), _margin(), *_boundless()]},
             {"not": {"required": ["model", "models"]}},
         ],
     }
+
+
+def _boundless() -> Iterator[Json]:
+    """Claims of properties that have a bound of their own need not write one."""
+    written = {"anyOf": [{"required": [name]} for name in BOUNDS]}
+    yield from ({"required": [name], "not": written} for name in PROPERTIES if PROPERTIES.get(name).bound is not None)
 
 
 def _margin() -> Json:

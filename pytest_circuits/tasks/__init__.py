@@ -20,6 +20,7 @@ TASKS = Registry(
         "capitals": "pytest_circuits.tasks.capitals:Capitals",
         "reversal": "pytest_circuits.tasks.reversal:Reversal",
         "sorting": "pytest_circuits.tasks.sorting:Sorting",
+        "template": "pytest_circuits.tasks.template:Template",
         "arc_easy": "pytest_circuits.tasks.arc:ArcEasy",
         "arc_challenge": "pytest_circuits.tasks.arc:ArcChallenge",
     },

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 
 class Parameters(generated.Parameters):
@@ -37,7 +37,7 @@ class Addition(generated.Generated):
         """All ordered pairs of operands."""
         return len(self._operands()) ** 2
 
-    def draw(self, random: Random) -> PromptPair | None:
+    def draw(self, random: Draws) -> PromptPair | None:
         """Four operands; degenerate when the two sums are equal or differ in length."""
         a, b, c, d = (random.choice(self._operands()) for _ in range(4))
         clean, corrupt = str(a + b), str(c + d)

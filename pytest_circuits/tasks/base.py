@@ -52,7 +52,9 @@ class Task:
     more: Callable[[], Iterator[PromptPair]] | None = field(default=None, compare=False, repr=False)
     provenance: dict[str, Any] = field(default_factory=dict)
     dropped: int = 0  # degenerate draws that the generator itself discarded
+    most_groups: int | None = field(default=None, compare=False)  # how many groups there can be with these parameters; None: not known
     base: Task | None = field(default=None, repr=False)  # the task that this one continues: its pairs come first
+    unfit: Literal["refuse", "drop"] = "refuse"  # what is done with pairs that a tokenizer makes degenerate, where `more` is None
 
     def __iter__(self) -> Iterator[PromptPair]:
         return iter(self.pairs)
@@ -65,7 +67,8 @@ class Task:
 
     def take(self, n: int) -> Task:
         """The first n pairs as a task of the same kind."""
-        return Task(self.name, tuple(islice(self.pairs, n)), self.scoring, self.stop, self.more, self.provenance, self.dropped)
+        return Task(self.name, tuple(islice(self.pairs, n)), self.scoring, self.stop, self.more, self.provenance, self.dropped,
+                    self.most_groups)  # fmt: skip
 
     @cached_property
     def fingerprint(self) -> str:
@@ -74,4 +77,6 @@ class Task:
         content: list[Any] = [pairs, self.scoring, self.stop, self.provenance if self.more else None]
         if self.base is not None:  # which of its pairs a tokenizer replaces, and with which, depends on where it ends
             content.append(self.base.fingerprint)
+        if self.unfit != "refuse":
+            content.append(self.unfit)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from random import Random
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 Operators = Annotated[int, Field(ge=1, le=6)]
 
@@ -77,11 +77,11 @@ class Boolean(generated.Generated):
         """Expressions with at least one literal whose flip changes the answer."""
         return sum(_flippable(k, self.parameters.negations) for k in generated.several(self.parameters.operators))
 
-    def draw(self, random: Random) -> PromptPair | None:
+    def draw(self, random: Draws) -> PromptPair | None:
         """A random expression and a literal to flip; degenerate when no flip of a literal changes the answer."""
         operators = random.choice(generated.several(self.parameters.operators))
         tree = self._tree(random, operators, 0)
-        literals = [random.random() < 0.5 for _ in range(operators + 1)]
+        literals = [random.coin() for _ in range(operators + 1)]
         answer = value(tree, literals)
         flips = [[v != (i == at) for i, v in enumerate(literals)] for at in range(len(literals))]
         decisive = [flip for flip in flips if value(tree, flip) != answer]
@@ -95,9 +95,9 @@ class Boolean(generated.Generated):
             group=text(tree, ["_"] * len(literals)),
         )
 
-    def _tree(self, random: Random, operators: int, first: int) -> Tree:
+    def _tree(self, random: Draws, operators: int, first: int) -> Tree:
         if operators == 0:
-            return Leaf(first, self.parameters.negations and random.random() < 0.5)
+            return Leaf(first, self.parameters.negations and random.coin())
         left = random.randrange(operators)
         operator = random.choice(("and", "or"))
         return Node(operator, self._tree(random, left, first), self._tree(random, operators - 1 - left, first + left + 1))

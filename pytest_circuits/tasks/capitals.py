@@ -9,6 +9,7 @@ from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 # state: (capital, other cities); only states and cities with one-word capitals and city names that point to one state
 STATES = {
@@ -92,7 +93,11 @@ class Capitals(generated.Generated):
         """Templates × cities."""
         return len(generated.several(self.parameters.templates)) * len(CITIES)
 
-    def draw(self, random: Random) -> PromptPair:
+    def groups(self) -> int:
+        """One for each state."""
+        return len(STATES)
+
+    def draw(self, random: Draws) -> PromptPair:
         """A template with two cities of different states; never degenerate."""
         template = TEMPLATES[random.choice(generated.several(self.parameters.templates))]
         here, there = random.sample(list(STATES), 2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import perm
-from random import Random
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 COLORS = generated.words("red blue green brown black white gray pink orange purple yellow silver")
 THINGS = generated.words("box cup hat pen car bag lamp desk coat plate door chair shirt ball boat house flag book clock key")
@@ -39,7 +39,11 @@ class CopyColors(generated.Generated):
         """Things × ordered choices of colours × places of the right one, over the numbers of options."""
         return sum(len(THINGS) * perm(len(COLORS), k) * k for k in generated.several(self.parameters.options))
 
-    def draw(self, random: Random) -> PromptPair:
+    def groups(self) -> int:
+        """One for each thing in each colour."""
+        return len(THINGS) * len(COLORS)
+
+    def draw(self, random: Draws) -> PromptPair:
         """A thing, its colour and the options; never degenerate."""
         count = random.choice(generated.several(self.parameters.options))
         thing, colors = random.choice(THINGS), random.sample(COLORS, count)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from random import Random
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import TaskError
 from .base import PromptPair, Task
+from .draws import Draws, Seeded
 
 T = TypeVar("T")
 Entry = tuple[PromptPair, int]
@@ -42,6 +42,11 @@ def several(value: T | Sequence[T]) -> list[T]:
     return list(dict.fromkeys(values))
 
 
+def listed(value: T | list[T]) -> list[T]:
+    """A parameter that may be one value or a list of them, as a list."""
+    return value if isinstance(value, list) else [value]
+
+
 class Generated(ABC):
     """A built-in task with given parameters.
 
@@ -59,17 +64,21 @@ class Generated(ABC):
         self.parameters = parameters
 
     @abstractmethod
-    def draw(self, random: Random) -> PromptPair | None:
+    def draw(self, random: Draws) -> PromptPair | None:
         """One pair, or None when the draw is degenerate (the corruption would not change the answer)."""
 
     @abstractmethod
     def space(self) -> int:
         """How many different clean prompts can be drawn."""
 
+    def groups(self) -> int | None:
+        """How many different groups its prompts can have; None: so many that it does not matter."""
+        return None
+
     def stream(self) -> Iterator[Entry]:
         """Different (clean, corrupt) pairs, each with the number of degenerate draws so far; ends when no new one turns up any more."""
         settings = self.parameters.model_dump(mode="json", exclude={"n", *self.asks})
-        random = Random(f"{self.name} {json.dumps(settings, sort_keys=True)}")
+        random = Seeded(f"{self.name} {json.dumps(settings, sort_keys=True)}")
         seen: set[object] = set()
         dropped = in_vain = 0
         while in_vain < PATIENCE * (len(seen) + 1000):
@@ -111,4 +120,5 @@ class Generated(ABC):
             more=lambda: (pair for pair, _ in source.stream() if (pair.clean, pair.corrupt) not in taken),
             provenance={"builtin": cls.name, **parameters.model_dump(mode="json")},
             dropped=dropped,
+            most_groups=source.groups(),
         )

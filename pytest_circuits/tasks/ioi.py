@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 NAMES = generated.words(
     "Mary John Alice Bob Tom Anna Paul Emma Jack Lucy Mark Sarah Luke Kate Adam Rose Dan Jane Sam Ruth Carl Nina Eric Lily "
@@ -53,11 +53,11 @@ class Ioi(generated.Generated):
         templates = len(generated.several(self.parameters.templates))
         return templates * len(NAMES) * (len(NAMES) - 1) * orders * len(PLACES) * len(THINGS)
 
-    def draw(self, random: Random) -> PromptPair:
+    def draw(self, random: Draws) -> PromptPair:
         """A template filled in; never degenerate."""
         template = TEMPLATES[random.choice(generated.several(self.parameters.templates))]
         subject, other = random.sample(NAMES, 2)
-        abba = self.parameters.order == "abba" or (self.parameters.order == "both" and random.random() < 0.5)
+        abba = self.parameters.order == "abba" or (self.parameters.order == "both" and random.coin())
         first, second = (other, subject) if abba else (subject, other)
         place, thing = random.choice(PLACES), random.choice(THINGS)
 

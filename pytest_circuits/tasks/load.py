@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ..registry import load_object
 from ..sources import TaskSource
 from . import TASKS, files
 from .base import PromptPair, Task
+from .drawn import KIND, drawn_task
 from .growth import grown
 from .records import pair_from, refuse_degenerate
 
@@ -40,7 +41,9 @@ def load_task(name_or_file: str | Path, n: int | None = None, seed: int | None =
 
 def load_source(source: TaskSource) -> Task:
     """The task that a spec names, under the name that the spec gives it. Raises `OptionError` and `TaskError` like `load_task`."""
-    openers = {"builtin": builtin_task, "file": file_task, "loader": loader_task}
+    openers: dict[str, Callable[[str, Mapping[str, Any]], Task]] = {
+        "builtin": builtin_task, "file": file_task, "loader": loader_task, KIND: lambda _, options: drawn_task(options)
+    }  # fmt: skip
     if source.kind not in openers:
         raise OptionError(f"unknown kind of task {source.kind!r}; {suggestion(source.kind, openers)}")
     task = replace(openers[source.kind](source.target, source.options), name=source.name)
@@ -73,8 +76,13 @@ def task_parameters(kind: str, target: str) -> type[BaseModel] | None:
 
 def builtin_task(name: str, options: Mapping[str, Any]) -> Task:
     """A built-in or registered task."""
-    task: Task = TASKS.get(name).make(_validated(builtin_parameters(name), options, f"task {name!r}"))
+    task: Task = TASKS.get(name).make(validated_parameters(name, options))
     return task
+
+
+def validated_parameters(name: str, options: Mapping[str, Any]) -> Any:
+    """The parameters of a built-in task. Raises `OptionError` for one that it does not have or allow."""
+    return _validated(builtin_parameters(name), options, f"task {name!r}")
 
 
 def file_task(path: str, options: Mapping[str, Any]) -> Task:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from random import Random
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 Length = Annotated[int, Field(ge=2, le=64)]
 
@@ -48,7 +48,7 @@ class Sequences(generated.Generated):
         """All sequences of each length."""
         return sum(self.parameters.largest**length for length in generated.several(self.parameters.length))
 
-    def draw(self, random: Random) -> PromptPair | None:
+    def draw(self, random: Draws) -> PromptPair | None:
         """A sequence and its corruption; degenerate when both have the same answer."""
         length = random.choice(generated.several(self.parameters.length))
         clean = self._numbers(random, length)
@@ -61,7 +61,7 @@ class Sequences(generated.Generated):
         answer, foil = _answer(self.ordered(clean)), _answer(self.ordered(corrupt))
         return None if answer == foil else PromptPair(_prompt(clean), _prompt(corrupt), answer, (foil,))
 
-    def _numbers(self, random: Random, length: int) -> list[int]:
+    def _numbers(self, random: Draws, length: int) -> list[int]:
         return [random.randint(1, self.parameters.largest) for _ in range(length)]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from . import generated
 from .base import PromptPair
+from .draws import Draws
 
 Noun = tuple[str, str]
 
@@ -64,7 +64,11 @@ class Sva(generated.Generated):
         }
         return sum(map(len, LEADS.values())) * subjects * sum(tails[form] for form in generated.several(self.parameters.form))
 
-    def draw(self, random: Random) -> PromptPair:
+    def groups(self) -> int:
+        """One for each subject noun."""
+        return len(SUBJECTS)
+
+    def draw(self, random: Draws) -> PromptPair:
         """A sentence of one of the forms; never degenerate."""
         form = random.choice(generated.several(self.parameters.form))
         tense = random.choice(("present", "past"))

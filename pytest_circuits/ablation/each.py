@@ -1,0 +1,59 @@
+"""Outcomes under ablation where every example has a set of its own: one row of a batch each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..engine.batches import batches
+from ..engine.comparison import with_intact
+from ..engine.encode import EncodedTask
+from ..engine.runner import Runner
+from ..engine.taps import measuring
+from ..errors import OptionError
+from ..results import Outcome
+from .base import Kind, Setting
+from .run import Ledger
+from .sets import UnitSets, sets_of
+from .stacked import edited_logits
+
+
+def ablate_each(
+    runner: Runner,
+    task: EncodedTask,
+    sets: Sequence[Sequence[str]],
+    mode: str,
+    kind: Kind,
+    level: str,
+    metric: str,
+    batch_size: int | None,
+    examples: Sequence[int] | None,
+    reference: Sequence[int] | None,
+    site: str = "mlp_activation",
+) -> Outcome:
+    """Outcomes of the i-th set on the i-th chosen example; arrays [1, n_examples], for as many forwards as one set takes.
+
+    Components or neurons, without positions. Raises `OptionError` unless there are as many sets as examples, and for edges and
+    positions; `UnitError` for a name that the model does not have.
+    """
+    kind.check_level(level)
+    n = task.n if examples is None else len(examples)
+    if len(sets) != n:
+        raise OptionError(f"each example needs a set of its own: {n} examples, {len(sets)} sets")
+    chosen = sets_of(runner, task, sets, mode, level, site, examples)
+    if not isinstance(chosen, UnitSets) or chosen.spots:
+        raise OptionError("a set for each example is made of components or neurons, without positions")
+    masks = ~chosen.masks if chosen.keep else chosen.masks
+    setting = Setting(runner, task, chosen.sites, examples, reference, batch_size)
+    ledger = Ledger(1, n, metric)
+    with measuring(runner.model):
+        values = kind.prepare(setting)
+        places = kind.places(setting)
+        for plain in batches(task, setting.size(examples), runner.device, runner.vocabulary, examples):
+            batch = with_intact(runner, plain, metric, None)
+            own = masks[batch.rows].to(runner.device)[None, :, None]
+            with torch.no_grad():
+                logits = edited_logits(runner, batch, places, own, values(batch))
+            ledger.write([0], batch.rows, logits, batch.targets)
+    return ledger.outcome()

@@ -1,0 +1,50 @@
+"""Strategies for prompt pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ..tasks.base import PromptPair, Task
+from ..tasks.spaces import space_of
+from .picking import strategy
+
+
+def prompt_pairs(task: str | Path | Task | Iterable[PromptPair | Mapping[str, Any]], **parameters: Any) -> st.SearchStrategy[PromptPair]:
+    """Prompt pairs that a task could have.
+
+    `task` is what `load_task` opens (a built-in task by name, a file, "pkg.mod:function"), a `Task`, or prompt pairs; `parameters` are the
+    task's. Of a built-in task that makes its prompts by a grammar any pair of the grammar is drawn, whatever its seed; shrinks towards
+    the first template and words, the smallest numbers and the shortest prompts. Of all others a row is drawn; shrinks towards the first.
+    Raises `OptionError` and `TaskError` as `load_task` does.
+    """
+    if not isinstance(task, (str, Path, Task)):
+        from ..tasks.load import task_from
+
+        task = task_from(task, "what was given to prompt_pairs")
+    return strategy(space_of(task, parameters).draw)
+
+
+def template_pairs(
+    template: str | Sequence[str],
+    slots: Mapping[str, Sequence[str]],
+    *,
+    answer: str,
+    foil: str | Sequence[str],
+    corrupt: str | Sequence[str],
+    facts: Mapping[str, Mapping[str, str]] | None = None,
+) -> st.SearchStrategy[PromptPair]:
+    """Prompt pairs of a sentence with slots: `template_pairs("When {A} and {B} met, {B} gave it to", {"A": …}, answer=" {A}", …)`.
+
+    Slots with the same words are filled with different ones. `corrupt`, `answer` and `foil` are texts with the same slots; several
+    templates need as many corrupt texts. `facts` is what is known of words: `{A.capital}` is what `facts["capital"]` says of the word in A.
+    The same as the built-in task `template`. Shrinks towards the first template and the first words. Raises `OptionError` for a slot
+    without words, a list that is too short, or braces that are no slot.
+    """
+    listed = {name: list(words) for name, words in slots.items()}
+    texts = [one if isinstance(one, str) else list(one) for one in (template, foil, corrupt)]
+    known = {name: dict(each) for name, each in (facts or {}).items()}
+    return prompt_pairs("template", template=texts[0], slots=listed, answer=answer, foil=texts[1], corrupt=texts[2], facts=known)

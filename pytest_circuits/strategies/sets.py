@@ -1,0 +1,165 @@
+"""Strategies for sets of components, and for circuits of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from hypothesis import strategies as st
+
+from ..amounts import Size
+from ..errors import OptionError, UnitError, suggestion
+from ..tasks.draws import Draws, Picked
+from ..units import Universe, is_mlp
+from .picking import strategy
+
+if TYPE_CHECKING:
+    from ..results import Attribution, CircuitSet
+
+Of = Literal["any", "heads", "mlps"]
+OF = ("any", "heads", "mlps")
+Sizes = int | str | tuple[int | str, int | str]
+
+
+@dataclass(frozen=True)
+class SetSpace:
+    """Sets that can be drawn: `least` to `most` units of the pool, and all of `including`; in the order of `units`."""
+
+    units: tuple[str, ...]
+    pool: tuple[str, ...]
+    least: int
+    most: int
+    including: tuple[str, ...] = ()
+
+    def draw(self, random: Draws) -> tuple[str, ...]:
+        """Simplest are the fewest and the first."""
+        chosen = {*self.including, *_subset(random, self.pool, self.least, self.most)}
+        return tuple(unit for unit in self.units if unit in chosen)
+
+
+def set_space(
+    units: Sequence[str],
+    size: Sizes,
+    inside: Iterable[str] | None = None,
+    outside: Iterable[str] = (),
+    including: Iterable[str] = (),
+    of: Of = "any",
+) -> SetSpace:
+    """The sets of `size` components that lie `inside` one set and `outside` of another; `including` counts towards the size.
+
+    Raises `UnitError` for a name that is none of `units`, `OptionError` where no set of that size can be drawn.
+    """
+    if of not in OF:
+        raise OptionError(f"of says which components may be drawn; {suggestion(of, OF)}")
+    known, left_out, kept = set(units), _members(outside), _members(including)
+    within = known if inside is None else _members(inside)
+    for name in (*within, *left_out, *kept):
+        if name not in known:
+            raise UnitError(f"{name!r} is none of the {len(units)} components to draw from ({units[0]} … {units[-1]})")
+    both = sorted(kept & left_out)
+    if both:
+        raise OptionError(f"{both[0]} is to be both included and left out")
+    pool = tuple(
+        u for u in units if u in within and u not in left_out and u not in kept and of in ("any", "mlps" if is_mlp(u) else "heads")
+    )
+    least, most = _range(size, len(units))
+    if not len(kept) <= least <= most <= len(kept) + len(pool):
+        what = {"any": "components", "heads": "heads", "mlps": "MLPs"}[of]
+        where = f"there are {len(pool)} {what} to choose from" + (f" besides the {len(kept)} that are included" if kept else "")
+        raise OptionError(f"sets of {least if least == most else f'{least} to {most}'} components cannot be drawn: {where}")
+    return SetSpace(tuple(units), pool, least - len(kept), most - len(kept), tuple(sorted(kept)))
+
+
+def _subset(random: Draws, pool: Sequence[str], least: int, most: int) -> list[str]:
+    if isinstance(random, Picked):
+        return random.subset(pool, least, most)
+    return random.sample(pool, random.randint(least, most))
+
+
+def _members(units: Iterable[str]) -> set[str]:
+    if isinstance(units, str):
+        raise UnitError(f"a set of components is a list of names, write [{units!r}]")
+    return set(units)
+
+
+def _range(size: Sizes, total: int) -> tuple[int, int]:
+    several = size if isinstance(size, (tuple, list)) else (size, size)
+    if len(several) != 2:
+        raise OptionError(f"a range of sizes is two of them, such as (1, 3); got {size!r}")
+    low, high = several
+    least, most = (Size.parse(one).of(max(total, one if isinstance(one, int) else 0)) for one in (low, high))
+    if least > most:
+        raise OptionError(f"the sizes from {low} to {high} are none: the first must not be larger")
+    return least, most
+
+
+def component_names(universe: Any) -> tuple[str, ...]:
+    """The components of a `Universe`, of what has one (a `Subject`, what `circuits.model` returns), or a list of names itself."""
+    anatomy = getattr(universe, "anatomy", universe)
+    found = getattr(anatomy, "universe", anatomy)
+    if isinstance(found, Universe):
+        return found.component_names
+    if isinstance(universe, (list, tuple)) and universe and all(isinstance(name, str) for name in universe):
+        return tuple(universe)
+    raise OptionError(f"components are drawn from a model, its universe or a list of names; got {type(universe).__name__}")
+
+
+def component_sets(
+    universe: Any,
+    size: Sizes = 1,
+    *,
+    inside: Iterable[str] | None = None,
+    outside: Iterable[str] = (),
+    including: Iterable[str] = (),
+    of: Of = "any",
+) -> st.SearchStrategy[tuple[str, ...]]:
+    """Sets of heads and MLPs, as tuples of names in order.
+
+    `universe`: a `Subject`, a model of the session, a `Universe` or a list of names. `size`: a count, a share of all components ("10%"), or
+    a range of either. `of`: any, heads or mlps. `including` are in every set, and count; so `component_sets(model, (2, 4),
+    including=circuit)` are supersets, and `inside=circuit` subsets. Shrinks towards fewer components, then to the first names. Raises
+    `OptionError` and `UnitError` where there is no such set.
+    """
+    return strategy(set_space(component_names(universe), size, inside, outside, including, of).draw)
+
+
+def circuits(
+    found: Attribution | CircuitSet,
+    *,
+    size: Sizes | None = None,
+    p: float | Sequence[float] = 0.95,
+    beyond: int | tuple[int, int] = 0,
+    without: int | tuple[int, int] = 0,
+) -> st.SearchStrategy[tuple[str, ...]]:
+    """Shared sets S_P of measured circuits, for drawn sizes K and shares P, as tuples of names.
+
+    `found`: scores, of which circuits of `size` (a range) are cut; or circuits that were cut already, then without `size`. `p`: a share or
+    a list. `beyond` and `without` add components from outside, and leave some out: supersets and subsets of S_P. Empty sets are not drawn.
+    Shrinks towards the smallest K, the first P and the least change. Raises `OptionError` for sizes and shares that are none.
+    """
+    cut = hasattr(found, "members")
+    if cut != (size is None):
+        raise OptionError("size is for scores, of which circuits are cut; circuits have theirs: give one of both")
+    sizes = range(0, 1) if size is None else range(*(_range(size, len(found.units))[i] + i for i in (0, 1)))
+    shares: list[float] = list(p) if isinstance(p, Sequence) else [p]
+    changes = [_span(one, what) for one, what in ((beyond, "beyond"), (without, "without"))]
+
+    def draw(random: Draws) -> tuple[str, ...] | None:
+        k, share = random.choice(sizes), random.choice(shares)
+        shared = (found if size is None else found.circuits(k)).shared(share)  # type: ignore[union-attr]
+        others = [unit for unit in found.units if unit not in set(shared)]
+        if changes[0][0] > len(others) or changes[1][0] > len(shared):
+            return None
+        more, fewer = (_subset(random, one, low, min(high, len(one))) for one, (low, high) in zip((others, shared), changes, strict=True))
+        members = {*shared, *more} - set(fewer)
+        return tuple(unit for unit in found.units if unit in members) or None
+
+    return strategy(draw)
+
+
+def _span(value: int | tuple[int, int], what: str) -> tuple[int, int]:
+    low, high = value if isinstance(value, (tuple, list)) else (value, value)
+    if not 0 <= low <= high:
+        raise OptionError(f"{what} is a number of components, or a range of two; got {value!r}")
+    return low, high

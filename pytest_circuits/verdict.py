@@ -36,10 +36,21 @@ class Estimate:
     unsettled: str | None = None  # why the number cannot settle a claim, whatever its interval
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
     search: Search | None = None
+    shrinks: bool = True  # whether the interval gets narrower as 1/√n: those of counts, and of yes or no, do not
 
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.value:.3g} [{low:.3g}, {high:.3g}] (n={self.n}, {self.confidence:.0%})"
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What an estimate is made of: `groups` of `examples` of a task, of which there are at most `most` groups (None: not known)."""
+
+    task: str
+    groups: int
+    examples: int
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,11 +118,12 @@ class Verdict:
     reason: str
 
 
-def decide(estimate: Estimate, bound: Bound) -> Verdict:
+def decide(estimate: Estimate, bound: Bound, supply: Supply | None = None) -> Verdict:
     """Certified: the whole interval meets the bound. Refuted: all of it misses. Otherwise inconclusive.
 
     An estimate or interval that is not finite is invalid: it was not measured. Where a bound asks all examples of a search to hold, a
-    counterexample refutes, and without one the claim is certified as not refuted by the search.
+    counterexample refutes, and without one the claim is certified as not refuted by the search. `supply` is where further examples would
+    have to come from.
     """
     low, high = estimate.interval
     if not all(map(isfinite, (estimate.value, low, high))):
@@ -127,7 +139,7 @@ def decide(estimate: Estimate, bound: Bound) -> Verdict:
         return Verdict(CERTIFIED, f"{shown}: the whole interval is {bound}")
     if high < floor or low > ceiling:
         return Verdict(REFUTED, f"{shown}: the whole interval misses '{bound}'")
-    return Verdict(INCONCLUSIVE, f"{shown}: the interval straddles '{bound}'{_more(estimate, floor, ceiling)}")
+    return Verdict(INCONCLUSIVE, f"{shown}: the interval straddles '{bound}'{_more(estimate, floor, ceiling, supply)}")
 
 
 def _searched(estimate: Estimate, search: Search) -> Verdict:
@@ -141,14 +153,25 @@ def _searched(estimate: Estimate, search: Search) -> Verdict:
     )
 
 
-def _more(estimate: Estimate, floor: float, ceiling: float) -> str:
-    """How many examples would probably settle it: interval widths shrink with the square root of n."""
+def _more(estimate: Estimate, floor: float, ceiling: float, supply: Supply | None) -> str:
+    """How many examples would probably settle it: interval widths shrink with the square root of n, or of the number of groups."""
+    if not estimate.shrinks:
+        return "; its ends move in steps, so how many more examples would settle it cannot be told from it: add prompts, or move the bound"
     gap = min(abs(estimate.value - edge) for edge in (floor, ceiling) if isfinite(edge))
     half = max(estimate.value - estimate.interval[0], estimate.interval[1] - estimate.value)
     if gap * 100 <= half:
         return "; the estimate lies on the bound, so no affordable number of examples is likely to settle it"
-    wanted = _two_digits(estimate.n * (half / gap) ** 2 * 1.1)
-    return f"; about {max(wanted, estimate.n + 1)} examples instead of {estimate.n} would probably settle it"
+    factor = (half / gap) ** 2 * 1.1
+    grouped = supply is not None and supply.groups < supply.examples
+    now = supply.groups if supply is not None and grouped else estimate.n
+    wanted = max(_two_digits(now * factor), now + 1)
+    what = "groups of prompts" if grouped else "examples"
+    if supply is not None and supply.most is not None and wanted > supply.most:
+        return (
+            f"; about {wanted} {what} instead of {now} would probably settle it, and task {supply.task!r} has no more than {supply.most} "
+            "for this: widen the task, or move the bound"
+        )
+    return f"; about {wanted} {what} instead of {now} would probably settle it"
 
 
 def _two_digits(number: float) -> int:

@@ -15,6 +15,7 @@ from .cost import Cost
 from .lab import Lab
 from .levels import level_of, smallest
 from .question import Looks, Question
+from .supply import supply_of
 from .watched import ElsewhereError, watched
 
 
@@ -87,6 +88,8 @@ def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement |
             taken.append(_told(found.outcome, plan.prompts(look)) if len(plan.tasks) > 1 else {})
         if made.verdict.kind != INCONCLUSIVE:
             break
+    if made.verdict.kind == INCONCLUSIVE and made.estimate is not None:
+        made = replace(made, verdict=decide(made.estimate, bound, supply_of(lab, plan.at(look))))
     if made.verdict.kind == REFUTED and strength:
 
         def still(alpha: float) -> bool:

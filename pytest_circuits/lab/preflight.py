@@ -34,15 +34,19 @@ def warnings(lab: Lab, question: Question, bound: Bound, expect: str, universe: 
     looks = Looks.of(question)
     prop, claim = looks.at(len(looks.tasks) - 1).claim()
     parameters = claim.parameters
-    found, groups, examples = [], {}, {}
+    found, groups, examples, most = [], {}, {}, {}
     split = getattr(parameters, "split", None)
     for name, source in claim.tasks.items() if split is not None else ():
         try:
             first = len(lab.task(unextended(source))) if source.grown else None
-            groups[name], examples[name] = _sides(lab.task(source), first, split, parameters.split_seed)
+            task = lab.task(source)
+            groups[name], examples[name] = _sides(task, first, split, parameters.split_seed)
+            if task.most_groups is not None:
+                every = len(set(invented.encoded(task).groups))
+                most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
-    prospect = Prospect(bound, parameters.confidence, groups, examples, universe)
+    prospect = Prospect(bound, parameters.confidence, groups, examples, universe, most)
     for doubt in doubts(prop, question.parameters, prospect):
         if doubt.verdict is None or (expect in (CERTIFIED, REFUTED) and doubt.verdict == expect):
             found.append(doubt.text)

@@ -122,7 +122,7 @@ def judge(claim: Claim) -> Steps:
     loose = p.circuit == "shared" and p.measure not in YES_OR_NO
     return Estimate(
         value, interval, len(found.circuits), p.confidence, kind, "circuit_match", details,
-        unsettled(p.p, len(found.circuits), "a match with it") if loose else None,
+        unsettled(p.p, len(found.circuits), "a match with it") if loose else None, shrinks=p.measure not in YES_OR_NO,
     )  # fmt: skip
 
 

@@ -39,7 +39,8 @@ def judge(claim: Claim) -> Steps:
     details = {**reached.details, **reached.found.as_dict(), "told": told(reached)}
     n = len(reached.ground.groups)
     kind = "Fieller intervals over groups, inverted"
-    return Estimate(float(reached.value), (float(reached.low), float(reached.high)), n, p.confidence, kind, "neurons_to_reach", details)
+    ends = float(reached.low), float(reached.high)
+    return Estimate(float(reached.value), ends, n, p.confidence, kind, "neurons_to_reach", details, shrinks=False)
 
 
 NEURONS_TO_REACH = Property(

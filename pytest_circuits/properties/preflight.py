@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,8 @@ TYPED = ("c3", "c3_typed_layer", "c3_matched")
 @dataclass(frozen=True)
 class Prospect:
     """What is known beforehand. `groups` and `examples` of each task: on the discovery and on the evaluation side, by the last look that
-    is planned; `confidence` is that of the interval at a look. `universe` is None where the model's shape is not known.
+    is planned; `confidence` is that of the interval at a look. `universe` is None where the model's shape is not known. `most`: how many
+    groups of evaluation examples a task can have with its parameters, where that is known.
     """
 
     bound: Bound
@@ -33,6 +34,7 @@ class Prospect:
     groups: Mapping[str, tuple[int, int]]
     examples: Mapping[str, tuple[int, int]]
     universe: Universe | None = None
+    most: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,18 @@ def best_case(lowest: float, highest: float) -> Callable[[Any, Prospect], Iterat
                 yield Doubt(
                     f"{n} groups of evaluation examples are too few for it to be {verdict}: if all agreed on {values[0]:.3g}, the "
                     f"{100 * prospect.confidence:.4g}% interval would be [{low:.3f}, {high:.3f}], and the bound is '{prospect.bound}'; "
-                    "give more prompts",
+                    f"{_advice(prospect, parameters.task, n)}",
                     verdict,
                 )
 
     return look
+
+
+def _advice(prospect: Prospect, task: str, n: int) -> str:
+    """More prompts help only if they come in further groups."""
+    if prospect.most.get(task, n + 1) > n:
+        return "give more prompts"
+    return f"task {task!r} has no more groups, however many prompts: widen it, or loosen the bound"
 
 
 def _best(bound: Bound, lowest: float, highest: float) -> dict[Settled, list[float]]:

@@ -84,7 +84,7 @@ def judge(claim: Claim) -> Steps:
     }
     return Estimate(
         value, interval, n, p.confidence, "bias-corrected bootstrap over groups; approximate", "shared_size", details,
-        unsettled(p.p, n, "its size"),
+        unsettled(p.p, n, "its size"), shrinks=False,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def judge(claim: Claim) -> Steps:
     }
     n = len(outputs.ground.groups)
     kind = "two inverted Fieller intervals over groups, in quadrature"
-    return Estimate(value, interval, n, p.confidence, kind, "sparsity_ratio", details)
+    return Estimate(value, interval, n, p.confidence, kind, "sparsity_ratio", details, shrinks=False)
 
 
 def quotient(above: tuple[float, float, float], below: tuple[float, float, float], correlation: float = 0.0) -> tuple[float, float]:

@@ -80,7 +80,8 @@ def read(path: str | Path, parameters: Parameters | None = None, name: str | Non
     refuse_degenerate(pairs, str(path))
     if chosen.n is not None and chosen.n > len(pairs):
         raise TaskError(f"{path}: n={chosen.n} asks for more than the {len(pairs)} pairs in this file; lower n or leave it out")
-    return Task(name or path.stem, tuple(pairs[: chosen.n]), chosen.scoring, chosen.stop, provenance=provenance)
+    most = len({pair.group if pair.group is not None else (pair.clean, i) for i, pair in enumerate(pairs)})
+    return Task(name or path.stem, tuple(pairs[: chosen.n]), chosen.scoring, chosen.stop, provenance=provenance, most_groups=most)
 
 
 def _reader(chosen: Parameters, path: Path) -> Reader:

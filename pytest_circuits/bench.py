@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import looks
+from .against import check_other, taken
+from .bounds import stated_bound
 from .errors import CircuitsError, OptionError, suggestion
 from .given import model_source, parts, task_source
 from .lab.cost import Cost
@@ -28,7 +30,7 @@ from .reseed import reseeded, reseeded_task, unchanged
 from .results import Description
 from .sources import ModelSource, TaskSource
 from .tasks import TASKS
-from .verdict import CERTIFIED, EXPECTATIONS, Bound, Estimate
+from .verdict import CERTIFIED, EXPECTATIONS, Estimate
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -46,7 +48,7 @@ B = TypeVar("B", bound="BaseModel")
 class Measured:
     """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n.
 
-    `about` is the name of the model, or of the series, whose models are `series`.
+    `about` is the name of the model, or of the series, whose models are `series`; `against` is what a drift compares it with.
     """
 
     property: str
@@ -60,6 +62,7 @@ class Measured:
     series: tuple[ModelSource, ...] = ()
     about: str = ""
     asked: frozenset[Any] = field(default=frozenset(), repr=False, compare=False)
+    against: ModelSource | None = None
 
     @builtins.property
     def estimate(self) -> Estimate:
@@ -167,7 +170,7 @@ class Bench:
 
     def measure(self, name: str, model: BenchModel | BenchSeries, **parameters: Any) -> Measured:
         """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
-        property's parameters.
+        property's parameters; `against=` of a drift is another model.
 
         Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
         """
@@ -178,6 +181,7 @@ class Bench:
             raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
         prop: Property = PROPERTIES.get(name)
         tasks: dict[str, TaskSource] = {}
+        parameters, against = taken(self, name, parameters)
         given = {key: _named(value, tasks) for key, value in parameters.items()}
         checked: AnyParameters = reseeded(_validated(prop.parameters, given, prop.name), self._session.seed)
         wrong = looks.problem(prop, checked, tasks)
@@ -187,10 +191,12 @@ class Bench:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
         sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
         series = sources if prop.over_series else ()
-        found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series))
+        check_other(name, sources[-1], against)
+        found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series, against))
         return Measured(
-            name, sources[-1], tasks, checked, found.outcome, found.cost, found.model, series=series, about=model.name, asked=found.asked
-        )
+            name, sources[-1], tasks, checked, found.outcome, found.cost, found.model, series=series, about=model.name, asked=found.asked,
+            against=against,
+        )  # fmt: skip
 
     def check(
         self,
@@ -215,7 +221,7 @@ class Bench:
 
         if not isinstance(measured, Measured):
             raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
-        bound = _bound(measured, at_least, at_most, within)
+        bound = stated_bound(PROPERTIES.get(measured.property), measured.parameters, at_least, at_most, within)
         if expect not in EXPECTATIONS:
             raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, EXPECTATIONS)}")
         item = self._session.item
@@ -224,7 +230,7 @@ class Bench:
             item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
             measured.about, measured.tasks, bound, expect, series=measured.series,
         )  # fmt: skip
-        question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series)
+        question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series, measured.against)
         found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
         lab, seed = self._session.lab(), self._session.seed
         judgement = judge_claim(lab, question, bound, found)
@@ -261,6 +267,10 @@ class BenchModel:
     def measure(self, name: str, **parameters: Any) -> Measured:
         """Any registered property of this model."""
         return self.bench.measure(name, self, **parameters)
+
+    def drift(self, of: Mapping[str, Any], against: Any, **parameters: Any) -> Measured:
+        """How far it is from a release: `of={"reuse": {"task": task, "p": 0.8}}`, `against` another model or what `model` takes."""
+        return self.measure("drift", of=of, against=against, **parameters)
 
     def answer(
         self,
@@ -376,25 +386,3 @@ def _distinct(names: list[str]) -> list[str]:
             unique = f"{name}-{count}"
         found.append(unique)
     return found
-
-
-def _bound(measured: Measured, at_least: float | None, at_most: float | None, within: Sequence[float] | None) -> Bound:
-    own: Property = PROPERTIES.get(measured.property)
-    if own.bound is not None and at_least is None and at_most is None and within is None:
-        return own.bound
-    if sum(x is not None for x in (at_least, at_most, within)) != 1:
-        raise OptionError("a check needs exactly one bound: at_least, at_most or within")
-    if within is not None and (isinstance(within, str) or len(within) != 2):
-        raise OptionError(f"within needs two numbers [low, high], got {within!r}")
-    low, high = within if within is not None else (at_least, at_most)
-    for edge in (low, high):
-        if edge is not None and (isinstance(edge, (bool, str)) or not isfinite(edge)):
-            raise OptionError(f"a bound is a finite number, got {edge!r}")
-    if low is not None and high is not None and not low < high:
-        raise OptionError(f"the lower end of within must be below the upper one, got [{low:g}, {high:g}]")
-    bound = Bound(low, high)
-    prop: Property = PROPERTIES.get(measured.property)
-    problem = bound.vacuous(*prop.range(measured.parameters))
-    if problem:
-        raise OptionError(f"the bound says nothing: {problem}")
-    return bound

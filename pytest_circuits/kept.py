@@ -32,6 +32,15 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}") + 0.0
 
 
+def as_kept(value: Any) -> Any:
+    """As a baseline gives it back: text keys, lists for tuples, numbers with six digits."""
+    if isinstance(value, Mapping):
+        return {str(key): as_kept(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_kept(one) for one in value]
+    return rounded(value) if isinstance(value, float) else value
+
+
 def group_digest(groups: Sequence[str]) -> str:
     """Tells whether two lists of examples have the same groups in the same order."""
     return hashlib.sha256("\0".join(groups).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -64,6 +73,20 @@ def group_values(kept: Mapping[str, Any]) -> Array:
     except (KeyError, ValueError) as problem:
         raise ValueError(f"no list of values: {problem}") from None
     return np.asarray(found, dtype=np.float64)
+
+
+def contradicts_itself(numbers: Mapping[str, Any], kept: Mapping[str, Any]) -> str | None:
+    """Where an estimate is not the mean of the values that were kept of it, both in words; None where it is, or none were kept.
+
+    Six digits are kept of each, so that they may differ by 1e-5 of the range. Raises `ValueError` for values that cannot be read.
+    """
+    if "values" not in kept:
+        return None
+    low, high = map(float, kept["range"])
+    mean = float(group_values(kept).mean())
+    if abs(mean - float(numbers["estimate"])) <= 1e-5 * (high - low):
+        return None
+    return f"it says {numbers['estimate']:.6g}, and the values that it holds have mean {mean:.6g}"
 
 
 def pairs_with(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

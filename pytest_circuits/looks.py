@@ -49,11 +49,19 @@ def problem(prop: Property, parameters: Any, tasks: Tasks) -> str | None:
         return None
     if not prop.grows:
         return f"{prop.name} is estimated on discovery examples, and max_n adds evaluation examples only: raise the tasks' own n"
-    if parameters.split == "in_sample":
-        return "max_n adds evaluation examples, and split: in_sample has none of its own: give a share, or raise the tasks' own n"
+    wrong = in_sample(parameters) if prop.growth is None else prop.growth(parameters)
+    if wrong:
+        return wrong
     fixed = [task for task in tasks.values() if task.kind != "builtin" or not isinstance(task.options.get("n"), int)]
     if not fixed:
         return None
     names = ", ".join(repr(task.name) for task in fixed)
     of = {"file": "from a file", "loader": "from a loader", "fixture": "handed over ready-made"}.get(fixed[0].kind, "without a number n")
     return f"max_n needs tasks that make more prompts on demand, as built-in ones do, and {names} is {of}: leave max_n out"
+
+
+def in_sample(parameters: Any) -> str | None:
+    """Why a claim whose two sides of the split are the same examples has no use for more on one of them, or None."""
+    if getattr(parameters, "split", None) != "in_sample":
+        return None
+    return "max_n adds evaluation examples, and split: in_sample has none of its own: give a share, or raise the tasks' own n"

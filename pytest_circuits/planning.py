@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .properties.base import Recorded
+
 if TYPE_CHECKING:
     from .collect import ClaimItem
     from .lab.plan import Planner
@@ -62,7 +64,8 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     if unknown:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
-    question = Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against)
+    against = case.against or (_UNKNOWN if case.property == "drift" else None)
+    question = Question(case.property, case.parameters, case.model, case.tasks, case.series, against)
     told = warnings(planner.lab, question, case.bound, case.expect, planner.shape(case.model))
     looks = Looks.of(question)
     for look in range(len(looks.tasks)):
@@ -76,3 +79,6 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
         yield from (f"    note: {note}" for note in forecast.notes)
     yield from (f"    warning: {one}" for one in told)
+
+
+_UNKNOWN = Recorded(None, writes=True)  # what a baseline holds decides nothing about what is measured

@@ -217,7 +217,7 @@ def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -
     """What moved against the baselines, and what was written to them."""
     from .baseline.show import lines
 
-    told = lines(content)
+    told = lines(content, adds=state.desk.mode is not None)
     if told:
         terminalreporter.section("circuits against the baseline")
     for line in (*told, *state.desk.told):

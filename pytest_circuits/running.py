@@ -47,7 +47,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         series, tasks, against = _handed_over(request, case, state)
         model, over = series[-1], series if case.series else ()
         question = Question(case.property, case.parameters, model, tasks, over)
-        question = replace(question, against=against or state.recorded(request.node.nodeid, question))
+        question = replace(question, against=against or state.recorded(request.node.nodeid, question, case.of))
     except CircuitsError as problem:
         judgement = judge(problem, case.bound, Cost(), None)
     else:

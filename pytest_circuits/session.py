@@ -134,13 +134,14 @@ class Session:
 
     def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
         """Keep the record of a claim of the running test."""
+        from .baseline.entries import kept_of
         from .report.document import plain
         from .report.record import claim_record
 
         assert self.item is not None
         made = claim_record(self.item.nodeid, judgement, {**facts, "seed": self.seed}, passed=passed)
         if "measured_on" in facts:
-            made["kept"] = {} if judgement.estimate is None else plain(judgement.estimate.kept)
+            made["kept"] = {} if judgement.estimate is None else plain(kept_of(judgement.estimate))
         self._pending.setdefault(self.item.nodeid, []).append(made)
         return made
 
@@ -154,14 +155,17 @@ class Session:
         judgement = Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
         return claim_record(nodeid, judgement, {**facts, "seed": self.seed}, passed=False)
 
-    def recorded(self, nodeid: str, question: Question) -> Recorded | None:
-        """What a claim about drift is compared with; None for any other. Raises `BaselineError`."""
+    def recorded(self, nodeid: str, question: Question, of: str = "") -> Recorded | None:
+        """What a claim about drift is compared with; None for any other. `of` is the claim that it is about, if that has a name.
+
+        Raises `BaselineError`.
+        """
         if question.property != "drift":
             return None
         from .baseline.entries import measured_on
 
         on = measured_on(self.lab(), question)
-        return self.desk.recorded(nodeid, self.shown(nodeid), on["tokenizer"], on["versions"])
+        return self.desk.recorded(nodeid, self.shown(nodeid), of, on["tokenizer"], on["versions"])
 
     def take(self, nodeid: str) -> list[Record]:
         """The records that a test made, once."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..kept import SHARED, group_values, moved_units, only_crossed, pairs_with, share_changes
 from ..report.document import tally
+from .consistency import contradiction
 from .entries import Entry, data_changes, definition_changes, version_changes
 
 STATUSES = ("compared", "judged", "missing", "incomparable", "unmeasured")
@@ -20,14 +21,17 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float, path: s
     `status`: compared, missing, unmeasured, incomparable (with the reasons in `changed`), or judged (a claim about drift).
     `difference` is now − then with an interval: on the same examples where both sides kept their values (`how: paired`), else from
     the two intervals (`independent`: their distances in quadrature, too wide for two models on the same prompts).
-    `beyond_noise`: the interval excludes 0.
+    `beyond_noise`: the interval excludes 0. `inconsistent`: why the entry cannot be what was measured (`consistency.contradiction`).
     """
-    found: dict[str, Any] = {"path": path, "status": "missing", "then": None, "difference": None, "changed": [], "circuits": {}}
+    found: dict[str, Any] = {
+        "path": path, "status": "missing", "then": None, "difference": None, "changed": [], "circuits": {}, "inconsistent": None
+    }  # fmt: skip
     if then is None:
         return found
     found["then"] = {key: then[key] for key in ("estimate", "interval", "n", "verdict")}
     if now is None:
         return {**found, "status": "unmeasured"}
+    found["inconsistent"] = contradiction(then, now)
     if then["property"] == now["property"] == DRIFT:  # itself a difference from this baseline, and judged as one
         return {**found, "status": "judged"}
     found["same_model"] = then["fingerprints"]["weights"] == now["fingerprints"]["weights"]
@@ -93,6 +97,7 @@ def summary(claims: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
         "same_model": bool(compared) and all(b["same_model"] for _, b in compared),
         "beyond_noise": [c["nodeid"] for c, b in compared if b["difference"]["beyond_noise"]],
         "verdict_changed": changed,
+        "inconsistent": [c["nodeid"] for c, b in told if b["inconsistent"]],
         "circuit_changed": [c["nodeid"] for c, b in compared if b["circuits"]],
         "verdicts_on_drift": {v: n for v, n in tally(c for c, _ in told if c["property"] == DRIFT).items() if n},
     }

@@ -9,8 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CircuitsError
-from . import compare, files
-from .entries import Entry, changes, entry_of, hints, key_of, version_changes
+from . import compare, files, mixing
+from .entries import Entry, changes, entry_of, hints, key_of, model_of, version_changes
 
 if TYPE_CHECKING:
     from ..properties.base import Recorded
@@ -54,29 +54,37 @@ class Desk:
             self._read[path] = files.read(path)
         return self._read[path]
 
-    def recorded(self, nodeid: str, shown: str, tokenizer: str | None, versions: Mapping[str, Any]) -> Recorded:
-        """What a claim about drift is compared with. `shown` is its node id as it has to be typed. Raises `BaselineError`."""
+    def recorded(self, nodeid: str, shown: str, of: str, tokenizer: str | None, versions: Mapping[str, Any]) -> Recorded:
+        """What a claim about drift is compared with: its entry, or else that of the claim in `of` (a node id without the file, or "").
+
+        `shown` is its node id as it has to be typed. Raises `BaselineError`.
+        """
         from ..properties.base import Recorded
-
-        file = nodeid.partition("::")[0]
-        where = "" if self._given is None else f" --circuits-baseline={quote(self._shown(self.path(file)))}"
-
-        def command(mode: str) -> str:
-            return f"pytest {quote(shown)}{where} --circuits-update-baseline={mode}"
 
         if self.off:
             return Recorded(None, "--circuits-baseline=none leaves nothing to compare with; give a baseline, or leave the option out")
-        found = self.entries(file)
-        entry = None if found is None else found.get(key_of(nodeid))
-        if entry is None:
-            what = "there is no baseline" if found is None else "the baseline has no entry for this claim"
-            reason = f"{what} ({self._shown(self.path(file))}): measure the release once, with {command('new')}"
-            return Recorded(None, reason, command("new"), self.mode is not None)
-        other = version_changes(entry, versions)
-        if other:
-            reason = f"{other[0]}: measure the release anew, with {command('all')}"
-            return Recorded(None, reason, command("all"), self.mode in ("changed", "all"))
-        return Recorded(entry, "", command("all"), self.mode in ("changed", "all"), tuple(hints(entry, tokenizer)))
+        file, _, key = nodeid.partition("::")
+        found, where = self.entries(file), self._shown(self.path(file))
+        place = "" if self._given is None else f" --circuits-baseline={quote(where)}"
+
+        def command(mode: str, model: str = "") -> str:
+            return f"pytest {quote(shown)}{place}{model} --circuits-update-baseline={mode}"
+
+        entry, lent = (found or {}).get(key), (found or {}).get(of)
+        anew = self.mode in ("changed", "all")
+        model = model_of(key)
+        weights = () if anew else tuple(mixing.weights_of(found or {}, model))
+        elsewhere = command("new", f" --circuits-model={quote(model)}=RELEASE")
+        if entry is not None:
+            other = version_changes(entry, versions)
+            if other:
+                return Recorded(None, other[0], command("all"), anew, again="anew")
+            return Recorded(entry, "", command("all"), anew, tuple(hints(entry, tokenizer)), again="anew")
+        once: dict[str, Any] = {"command": command("new"), "writes": self.mode is not None, "weights": weights, "elsewhere": elsewhere}
+        if lent is not None and not version_changes(lent, versions):
+            return Recorded(None, "", hints=tuple(hints(lent, tokenizer)), lent=lent, lender=repr(of), **once)
+        what = "there is no baseline" if found is None else "the baseline has no entry for this claim"
+        return Recorded(None, f"{what} ({where})", **once)
 
     def settle(self, records: Iterable[dict[str, Any]]) -> None:
         """Move what a baseline keeps out of the records, and put the comparison with the baseline into them."""
@@ -96,6 +104,8 @@ class Desk:
                 if str(problem) not in self.problems:
                     self.problems.append(str(problem))
                 continue
+            if not self.writes:
+                self._tell_mixed(path, entries or {})
             if entries is not None or self._given is not None:
                 then = (entries or {}).get(key_of(record["nodeid"]))
                 try:
@@ -124,28 +134,45 @@ class Desk:
 
     def _change(self, path: Path, made: Mapping[str, Entry | None], known: set[str] | None) -> None:
         told: list[str] = []
+        refused: list[str] = []
+        after: files.Entries = {}
 
         def merged(entries: files.Entries) -> files.Entries:
             written, kept, unmeasured = 0, 0, 0
+            known_weights = {model: mixing.weights_of(entries, model) for model in map(model_of, made)}
             for key, entry in made.items() if self.mode else ():
                 if entry is None:
                     unmeasured += 1
-                elif self._wanted(entries.get(key), entry):
+                elif not self._wanted(entries.get(key), entry):
+                    kept += 1
+                elif self.mode == "new" and mixing.of_another(entry, known_weights, model_of(key)):
+                    refused.append(key)
+                else:
                     entries[key] = entry
                     written += 1
-                else:
-                    kept += 1
             gone = sorted(set(entries) - known) if self.prune and known is not None else []
             for key in gone:
                 del entries[key]
             if self.mode:
-                told.append(f"{written} written, {kept} left as they are" + (f", {unmeasured} not measured" if unmeasured else ""))
+                more = [f", {n} {what}" for n, what in ((unmeasured, "not measured"), (len(refused), "not written")) if n]
+                told.append(f"{written} written, {kept} left as they are{''.join(more)}")
             if self.prune:
                 told.append(f"{len(gone)} removed" + (f": {', '.join(gone)}" if gone else ""))
+            after.update(entries)
             return entries
 
         changed = files.change(path, merged)
         self.told.append(f"baseline {self._shown(path)}: {'; '.join(told)}{'' if changed else '; the file is as it was'}")
+        self._tell_mixed(path, after)
+        for model in dict.fromkeys(map(model_of, refused)):
+            keys = [key for key in refused if model_of(key) == model]
+            told_why = mixing.refusal(keys, made[keys[0]] or {}, mixing.weights_of(after, model))
+            self.problems.append(f"baseline {self._shown(path)}: {told_why}")
+
+    def _tell_mixed(self, path: Path, entries: files.Entries) -> None:
+        for one in mixing.mixtures(entries):
+            told = f"WARNING: baseline {self._shown(path)} {one}"
+            self.told += [] if told in self.told else [told]
 
     def _wanted(self, then: Entry | None, now: Entry) -> bool:
         return then is None or self.mode == "all" or (self.mode == "changed" and bool(changes(then, now)))

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..kept import changed_parameters, named_sets, rounded
+from ..kept import as_kept, changed_parameters, named_sets
 
 if TYPE_CHECKING:
     from ..lab.lab import Lab
     from ..lab.question import Question
+    from ..verdict import Estimate
 
 Record = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -19,6 +20,11 @@ Entry = dict[str, Any]
 def key_of(nodeid: str) -> str:
     """An entry's name: the node id without the file."""
     return nodeid.partition("::")[2]
+
+
+def model_of(key: str) -> str:
+    """The name of the model, or of the series, that an entry is about."""
+    return key.split("::")[1]
 
 
 def measured_on(lab: Lab, question: Question) -> dict[str, Any]:
@@ -41,6 +47,11 @@ def measured_on(lab: Lab, question: Question) -> dict[str, Any]:
     return {"tokenizer": tokenizer, "data": data, "versions": versions}
 
 
+def kept_of(estimate: Estimate) -> dict[str, Any]:
+    """What the entry holds besides the number; why the claim stays open is part of it."""
+    return {**estimate.kept, **({"unsettled": estimate.unsettled} if estimate.unsettled else {})}
+
+
 def entry_of(record: Record) -> Entry | None:
     """What a baseline holds of a claim; None of one that could not be measured."""
     if record["estimate"] is None:
@@ -59,15 +70,8 @@ def entry_of(record: Record) -> Entry | None:
         "versions": {**on["versions"], "dtype": info.get("dtype")},
         "kept": record["kept"],
     }
-    return {key: _rounded(value) for key, value in made.items()}
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _rounded(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(one) for one in value]
-    return rounded(value) if isinstance(value, float) else value
+    found: Entry = as_kept(made)
+    return found
 
 
 def definition_changes(then: Entry, now: Entry) -> list[str]:

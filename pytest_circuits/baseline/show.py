@@ -8,10 +8,14 @@ from typing import Any
 from ..report.explain import headline
 
 MOST = 12  # units named of a change
+ADD = "--circuits-update-baseline=new"
 
 
-def lines(content: Mapping[str, Any]) -> list[str]:
-    """What moved, claim by claim, in the order of the files; then counts. Empty without a baseline."""
+def lines(content: Mapping[str, Any], adds: bool = False) -> list[str]:
+    """What moved, claim by claim, in the order of the files; then counts. Empty without a baseline.
+
+    `adds`: this run writes what is missing.
+    """
     drift = content["suite"].get("drift")
     if drift is None:
         return []
@@ -19,13 +23,15 @@ def lines(content: Mapping[str, Any]) -> list[str]:
     found = [f"against {', '.join(drift['baselines'])}"]
     for claim in filter(_moved, claims):
         found += _told(claim)
-    return [*found, *_counts(drift)]
+    return [*found, *_counts(drift, adds)]
 
 
 def _moved(claim: Mapping[str, Any]) -> bool:
     told = claim["baseline"]
     if told["status"] == "missing":
         return False
+    if told["inconsistent"]:
+        return True
     if told["status"] == "judged":
         return bool(claim["verdict"] != "certified")
     if told["status"] != "compared":
@@ -37,11 +43,12 @@ def _moved(claim: Mapping[str, Any]) -> bool:
 def _told(claim: Mapping[str, Any]) -> list[str]:
     told, then, gap = claim["baseline"], claim["baseline"]["then"], claim["baseline"]["difference"]
     name = claim["nodeid"].partition("::")[2]
+    wrong = [f"    {told['inconsistent']}"] if told["inconsistent"] else []
     if told["status"] == "judged":
-        return [f"  {name}: {headline(claim)}"]
+        return [f"  {name}: {headline(claim)}", *wrong]
     now = "not measured" if claim["estimate"] is None else f"{claim['estimate']:.3f}"
     verdict = claim["verdict"] if then["verdict"] == claim["verdict"] else f"{then['verdict']} → {claim['verdict']}"
-    found = [f"  {name}: {claim['property']} {then['estimate']:.3f} → {now}; {verdict}"]
+    found = [f"  {name}: {claim['property']} {then['estimate']:.3f} → {now}; {verdict}", *wrong]
     if gap is not None:
         low, high = gap["interval"]
         noise = "larger than noise" if gap["beyond_noise"] else "within noise"
@@ -67,7 +74,7 @@ def _units(moved: Mapping[str, Any], names: list[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
-def _counts(drift: Mapping[str, Any]) -> list[str]:
+def _counts(drift: Mapping[str, Any], adds: bool) -> list[str]:
     held = drift["compared"] + drift["incomparable"] + drift["unmeasured"]
     noise, verdicts, circuits = (len(drift[key]) for key in ("beyond_noise", "verdict_changed", "circuit_changed"))
     found = []
@@ -81,7 +88,10 @@ def _counts(drift: Mapping[str, Any]) -> list[str]:
     if drift["verdicts_on_drift"]:
         found.append(f"claims about drift: {', '.join(f'{n} {verdict}' for verdict, n in drift['verdicts_on_drift'].items())}")
     if drift["missing"]:
-        found.append(f"{drift['missing']} claims are not in the baseline; --circuits-update-baseline=new adds them")
+        missing = "were not in the baseline before this run" if adds else f"are not in the baseline; {ADD} adds them"
+        found.append(f"{drift['missing']} claims {missing}")
+    if drift["inconsistent"]:
+        found.append(f"entries that cannot be what was measured: {len(drift['inconsistent'])}; restore the file from version control")
     if noise:
         found.append(
             "Each difference is held against noise by itself, at its claim's own confidence: of many claims that did not move some will "

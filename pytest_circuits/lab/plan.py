@@ -132,7 +132,7 @@ class Planner:
     def _invent(self, request: Request) -> tuple[Any, tuple[int, int]]:
         universe = self._universe(request.model)
         if isinstance(request, Describe):
-            return invented.description(universe), (0, 0)
+            return invented.description(universe, request.model), (0, 0)
         encoded = self._encoded(request.model, request.task)
         if isinstance(request, Encode):
             return encoded, (0, 0)

@@ -7,7 +7,7 @@ parameter models are imported when specs are collected, so numpy is imported ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -158,10 +158,13 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a baseline holds of a claim: its entry, or None and the reason, with what to do about it.
+    """What a baseline holds of a claim about drift: its entry, or None and the reason, with what to do about it.
 
-    `command` writes the entry anew. `writes`: this very run does, so that where there is nothing to compare with the claim is
-    compared with itself. `hints` are differences between then and now that may be why measurements do not compare.
+    `command` writes the entry `again`: once, or anew. `writes`: this very run does, so that where there is nothing to compare with
+    the claim is compared with itself. `hints` are differences between then and now that may be why measurements do not compare. `lent`
+    is the entry of the claim in `of` about the same model, whose name is `lender`, for a claim that has none of its own. `weights` are
+    fingerprints of the model that other entries are of, and `elsewhere` the command that measures that one; without them any model may
+    become the release.
     """
 
     entry: Mapping[str, Any] | None
@@ -169,6 +172,11 @@ class Recorded:
     command: str = ""
     writes: bool = False
     hints: tuple[str, ...] = ()
+    lent: Mapping[str, Any] | None = None
+    lender: str = ""
+    weights: tuple[str, ...] = ()
+    elsewhere: str = ""
+    again: str = "once"
 
 
 @dataclass(frozen=True)
@@ -196,9 +204,11 @@ class Property:
     all models of the entry in `Claim.series`.
 
     What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
-    where it is made of discovery examples alone), and whether the interval is good at `anytime`, that is, whether those at
-    all numbers of examples hold at once. Those that are not, the default, are made wider by as much as the number of looks asks for.
-    `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured.
+    where it is made of discovery examples alone; where that depends on the parameters, `growth(parameters)` says why not), and whether
+    the interval is good at `anytime`, that is, whether those at all numbers of examples hold at once. Those that are not, the default,
+    are made wider by as much as the number of looks asks for.
+    `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured. Of a property over a series,
+    `unfit(parameters, name, places)` says which parameter ("" for the series) does not fit models at these places, and why.
     `bound` is that of a claim which writes none; without it a claim has to write its own.
     """
 
@@ -212,8 +222,10 @@ class Property:
     over_series: bool = False
     limits: Callable[[Any], tuple[float | None, float | None]] | None = None
     grows: bool = True
+    growth: Callable[[Any], str | None] | None = None
     anytime: bool = False
     preflight: Callable[[Any, Prospect], Iterable[Doubt]] | None = None
+    unfit: Callable[[Any, str, Sequence[float]], tuple[str, str] | None] | None = None
     bound: Bound | None = None
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,6 @@ from ..kept import (
     Json,
     bits,
     bytes_by_column,
-    changed_parameters,
     group_digest,
     moved_units,
     named_sets,
@@ -22,11 +21,15 @@ from ..kept import (
     rounded,
     share_changes,
 )
-from ..requests import Encode
+from ..looks import in_sample
+from ..requests import Describe, Encode
+from ..units import is_mlp
 from ..verdict import Estimate
 from . import drift_circuits
 from .base import AnyParameters, CircuitParameters, Claim, Property, Recorded, Steps, task_names
-from .nested import Inner, PropertyOf
+from .drift_circuits import BY_NAME
+from .drift_release import Release, check_data, from_baseline
+from .nested import PropertyOf
 from .shared_sets import discovered
 
 if TYPE_CHECKING:
@@ -39,10 +42,13 @@ class Drift(AnyParameters):
     """The value of another claim now minus its value at the release, in that claim's unit; or what the circuit lost.
 
     `of` names a claim of the same spec (one drift test for each of its tests), or holds a property with its parameters. The release is
-    what the baseline file of the spec holds of this very claim (`--circuits-update-baseline=new` writes it), or with `against: NAME`
-    another entry of `models`, measured as well. Bounds may be written inside: `within: m` claims equivalence (a bound within [−m, m]),
-    `no_worse_by: m` that it did not get worse by m or more: at_least −m where the claim in `of` has at_least, at_most m where
-    it has at_most. Range: the width of the range of `of`, both ways.
+    what the baseline file of the spec holds of this very claim (`--circuits-update-baseline=new` writes it on the release); where that has
+    no entry, what it holds of the claim in `of` about the same model, if that is enough (per-example values on the same examples, or an
+    interval of the confidence below); or with `against: NAME` another entry of `models`, measured as well.
+
+    Bounds may be written inside: `within: m` claims equivalence (a bound within [−m, m]), `no_worse_by: m` that it did not get worse by m
+    or more: at_least −m where the claim in `of` has at_least, at_most m where it has at_most. Range: the width of the range of `of`,
+    both ways.
 
     Where the property is a mean of per-example values (accuracy, reuse, and absolute necessity and sufficiency) the difference is taken
     on each of the same examples. Interval: betting, over groups of examples, exact; the draws of random controls are added in
@@ -60,6 +66,8 @@ class Drift(AnyParameters):
     each layer, which head is which: the one-to-one assignment with the largest sum of Lin's concordance of the heads' shares of
     Σ|score| over the evaluation prompts. Interval: bias-corrected bootstrap over discovery groups; approximate; the matching is kept fixed.
 
+    `max_n` grows the examples of both models, and so needs `against`: a baseline holds the examples that the release was measured on.
+
     Invalid: no baseline, other prompts or token ids than the baseline's, other parameters of the claim, other numbers of layers or heads;
     whatever makes the claim in `of` invalid. Sources: Schuirmann 1987 (two one-sided tests); Lin 1989.
     """
@@ -76,6 +84,14 @@ class Drift(AnyParameters):
     match: Annotated[
         Literal["name", "function"], Field(description="for overlap: components by name, or heads by their attribution profiles")
     ] = "name"
+    max_n: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="with against, for values: compare again with twice as many prompts of each built-in task, up to this many, "
+            "until the verdict is settled",
+        ),
+    ] = None
     repeats: Annotated[int, Field(ge=2, le=100, description="for overlap: random splits into halves")] = 10
     resamples: Annotated[int, Field(ge=200, description="for overlap: bootstrap resamples")] = 2000
 
@@ -105,23 +121,16 @@ def judge(claim: Claim) -> Steps:
     """Measure the model, take the release from the baseline or measure it too, and compare."""
     p: Drift = claim.parameters
     now = yield from _measured(p, claim, claim.model)
-    against, itself = claim.against, ""
+    against = claim.against
     if against is None:
         raise Invalid("there is nothing to compare with: drift is claimed in a spec file, which has a baseline, or with against: NAME")
     if isinstance(against, Recorded):
-        release, then = "baseline", now.kept
-        try:
-            then = _recorded(p, against, now)
-        except Invalid as problem:
-            if not against.writes:
-                raise
-            itself = f"compared with itself, since this run writes its baseline ({problem})"
+        description = yield Describe(claim.model)
+        release = from_baseline(p.of, against, now.kept, description.fingerprint)
     else:
-        release = against.name
-        then = (yield from _measured(p, claim, against)).kept
-        _check_data(then, now.kept, ())
-    compare = drift_circuits.compared if p.overlap else _difference
-    return compare(p, then, now, release, itself)
+        release = Release((yield from _measured(p, claim, against)).kept, against.name)
+        check_data(release.kept, now.kept)
+    return (drift_circuits.compared if p.overlap else _difference)(p, release, now)
 
 
 def _measured(p: Drift, claim: Claim, model: ModelSource) -> Generator[Any, Any, Side]:
@@ -147,56 +156,16 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Generator[Any, Any,
     return Side({**kept, **circuits}, tuple(found.groups))
 
 
-def _recorded(p: Drift, against: Recorded, now: Side) -> Json:
-    """The release's side as the baseline holds it. Raises `Invalid` where there is none, or it was measured otherwise."""
-    if against.entry is None:
-        raise Invalid(against.reason)
-    changed = _changed(p.of, against.entry["parameters"].get("of", {}))
-    again = f"; if the claim was meant to change, measure the release anew: {against.command}"
-    if changed:
-        raise Invalid(f"the baseline is of another claim: {', '.join(changed)}{again}", {"changed": changed})
-    then: Json = against.entry["kept"]
-    if "members" in now.kept and ("members" not in then or ("profiles" in now.kept and "profiles" not in then)):
-        what = "profiles by which heads could be matched" if "members" in then else "circuits"
-        raise Invalid(f"the baseline has no {what}, since it is of another kind of drift{again}")
-    if "of" in now.kept and "of" not in then:
-        raise Invalid(f"the baseline has circuits and no value, since it is of another kind of drift{again}")
-    _check_data(then, now.kept, against.hints, again)
-    return then
-
-
-def _check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str, ...], again: str = "") -> None:
-    """Differences are taken on the same token ids only."""
-    other = [name for name, digest in now["data"].items() if then["data"].get(name) != digest]
-    if other:
-        why = f" ({'; '.join(hints)})" if hints else ""
-        raise Invalid(
-            f"the encoded prompts of task {', '.join(map(repr, other))} are not those of the release{why}: other prompts, or another "
-            f"tokenizer, so that a difference would not be the model's{again}",
-            {"other_data": other, "hints": list(hints)},
-        )
-
-
-def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:
-    """In which parameters the claim in `of` differs from what the baseline was measured with."""
-    ((name, now),) = of.model_dump(mode="json").items()
-    if name not in then:
-        return [f"{', '.join(then) or 'nothing'} then, {name} now"]
-    return changed_parameters(then[name], now)
-
-
-def _difference(p: Drift, kept: Json, side: Side, release: str, itself: str) -> Estimate:
+def _difference(p: Drift, release: Release, side: Side) -> Estimate:
     """Now minus then, on the same examples where that is possible."""
     from ..kept import group_values, pairs_with
     from ..stats.paired import paired_difference, simultaneous_difference
 
-    then, now = kept["of"], side.kept["of"]
+    then, now = release.kept["of"], side.kept["of"]
     value = now["estimate"] - then["estimate"]
     paired = pairs_with(then, now)
     groups: int | None = None
-    if itself:
-        value, interval, kind = 0.0, (0.0, 0.0), "compared with itself"
-    elif paired:
+    if paired:
         values = group_values(now), group_values(then)
         groups = len(values[0])
         draws = [(float(one["draws"][0]), int(one["draws"][1])) for one in (then, now) if "draws" in one]
@@ -216,16 +185,17 @@ def _difference(p: Drift, kept: Json, side: Side, release: str, itself: str) -> 
     if crossed:
         interval = (min(interval[0], 0.0), max(interval[1], 0.0))
     details = {
-        "of": p.of.name, "release": release, "compared_with_itself": bool(itself), "paired": paired, "groups_compared": groups,
+        "of": p.of.name, "release": release.name, "compared_with_itself": bool(release.itself), "paired": paired, "groups_compared": groups,
         "then": _number(then), "now": _number(now), "sets": sets,
     }  # fmt: skip
     low, high = interval
     how = f"on the same examples, {groups} groups" if groups else "from an interval of each side"
-    told = [f"{p.of.name}: {_shown(then)} at the release ({release}), {_shown(now)} now"]
-    told += [itself] if itself else [f"difference {value:+.3f} [{low:+.3f}, {high:+.3f}], {how}"]
+    told = [f"{p.of.name}: {_shown(then)} at the release ({release.name}), {_shown(now)} now"]
+    told += [f"difference {value:+.3f} [{low:+.3f}, {high:+.3f}], {how}", *([release.itself] if release.itself else [])]
     told += [f"{name.replace('_', ' ')}: {drift_circuits.moved_text(one)}" for name, one in sets.items() if one["entered"] or one["left"]]
     if crossed:
         told.append("they only crossed the threshold, within noise: the interval takes both sets as given, and is extended to 0 for that")
+    told += [BY_NAME] if any(_no_head_stayed(now["sets"].get(name, ()), one) for name, one in sets.items()) else []
     unsettled = next((f"{when}: {one['unsettled']}" for when, one in (("now", now), ("then", then)) if one["unsettled"]), None)
     kept = dict(side.kept)
     return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "told": told}, unsettled, kept)
@@ -240,6 +210,12 @@ def _sets(then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) ->
             every = [*found[name]["entered"], *found[name]["left"]]
             found[name] |= share_changes(every, then["frequency"], now["frequency"], confidence)
     return found
+
+
+def _no_head_stayed(now: Sequence[str], moved: Mapping[str, Any]) -> bool:
+    """Whether a set had heads, has heads, and none of them is the same by name."""
+    before, entered = ([one for one in moved[key] if not is_mlp(one)] for key in ("left", "entered"))
+    return bool(before) and bool(entered) and all(is_mlp(one) or one in entered for one in now)
 
 
 def _number(side: Mapping[str, Any]) -> Json:
@@ -258,7 +234,18 @@ def _limits(p: Drift) -> tuple[float | None, float | None]:
     return (None, None) if width is None else (-width, width)
 
 
+def _growth(p: Drift) -> str | None:
+    """Why further evaluation examples are of no use."""
+    if p.overlap:
+        return "overlap compares circuits of discovery examples, and max_n adds evaluation examples only: raise the task's own n"
+    if p.against is None:
+        return "a baseline holds the examples that the release was measured on, and max_n adds others: use against: NAME, or raise n"
+    if not p.of.property.grows:
+        return f"{p.of.name} is estimated on discovery examples, and max_n adds evaluation examples only: raise the tasks' own n"
+    return in_sample(p.of.parameters)
+
+
 DRIFT = Property(
     "drift", Drift, judge, None, None, "how far a model has moved from a released one: the value of another claim, or its circuit",
-    "units of the claim in `of`, or Jaccard", limits=_limits, grows=False,
+    "units of the claim in `of`, or Jaccard", limits=_limits, growth=_growth,
 )  # fmt: skip

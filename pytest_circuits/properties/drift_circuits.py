@@ -10,6 +10,7 @@ from ..kept import Json
 from ..units import Universe, is_mlp, layer_of
 from ..verdict import Estimate
 from .base import Claim
+from .drift_release import Release
 from .measured import attributed, check_share, empty_set
 from .removal import shown
 from .shared_sets import Discovered, unsettled
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Bools = np.ndarray[Any, np.dtype[np.bool_]]
     Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+BY_NAME = (
+    "components were compared by name, which means something only for a model that was trained on from the release: heads are defined up "
+    "to a permutation, and by name one at another index is another one. overlap: jaccard with match: function finds which became which"
+)
+"""What a reader must know of a circuit that is another one by name."""
 
 
 def profiles(claim: Claim, found: Discovered) -> Generator[Any, Any, Array]:
@@ -33,7 +41,7 @@ def profiles(claim: Claim, found: Discovered) -> Generator[Any, Any, Array]:
     return shares
 
 
-def compared(p: Any, then: Json, side: Any, release: str, itself: str) -> Estimate:
+def compared(p: Any, release: Release, side: Any) -> Estimate:
     """Agreement across models minus agreement within them; `p` are the parameters of `drift`, `side` the model as it is now."""
     import numpy as np
 
@@ -42,7 +50,7 @@ def compared(p: Any, then: Json, side: Any, release: str, itself: str) -> Estima
     from ..stats.bootstrap import bootstrap_interval
     from ..stats.two_sets import beyond_noise_rows
 
-    now, share, task = side.kept, p.of.parameters.p, p.of.parameters.task
+    then, now, share, task = release.kept, side.kept, p.of.parameters.p, p.of.parameters.task
     if then["shape"] != now["shape"]:
         shapes = [f"{layers} layers of {heads} heads" for layers, heads in (then["shape"], now["shape"])]
         raise Invalid(f"the release has {shapes[0]} and the model {shapes[1]}: their components cannot be told to correspond",
@@ -70,7 +78,7 @@ def compared(p: Any, then: Json, side: Any, release: str, itself: str) -> Estima
         return found[0] - found[1]
 
     parts: dict[str, Any] = {}
-    if itself or np.array_equal(old, new):
+    if np.array_equal(old, new):
         value, interval, kind = 0.0, (0.0, 0.0), "the circuits are the same on every example"
     else:
         value, interval, parts = bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, -1.0, 1.0)
@@ -79,13 +87,15 @@ def compared(p: Any, then: Json, side: Any, release: str, itself: str) -> Estima
     labels = [f"{'mlp' if is_mlp(name) else 'head'}{layer_of(name)}" for name in names]
     chance = overlap.typed_null(*sets, labels)
     details: Json = {
-        "of": p.of.name, "release": release, "compared_with_itself": bool(itself), "match": p.match,
+        "of": p.of.name, "release": release.name, "compared_with_itself": bool(release.itself), "match": p.match,
         "shared_then": _names(names, sets[0]), "shared_now": list(now["shared"]), "shared_now_as_then": _names(names, sets[1]),
         "entered": _names(names, sets[1] & ~sets[0]), "left": _names(names, sets[0] & ~sets[1]),
         "jaccard": overlap.jaccard(*sets), "across": across, "within": within, "chance": vars(chance),
         "examples_with_another_circuit": int((old != new).any(1).sum()), "groups_compared": len(sizes), "bootstrap": parts, **matching,
     }  # fmt: skip
-    details["told"] = _told(p, details, itself, len(old), value)
+    details["told"] = _told(p, details, release.itself, len(old), value)
+    if p.match == "name" and (interval[1] < 0 or _no_head_in_common(details)):
+        details["told"].append(BY_NAME)
     return Estimate(
         value, interval, len(old), p.confidence, kind, "drift", details, unsettled(share, len(old), "an overlap with it"), dict(now)
     )
@@ -139,6 +149,11 @@ def moved_text(moved: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "the same"
 
 
+def _no_head_in_common(d: Json) -> bool:
+    then, now = ({one for one in d[key] if not is_mlp(one)} for key in ("shared_then", "shared_now"))
+    return bool(then and now) and not then & now
+
+
 def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
     lines = [
         f"shared set of {n} discovery examples (P = {p.of.parameters.p:g}): {shown(d['shared_then'])} at the release ({d['release']}), "
@@ -152,10 +167,9 @@ def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
             f"{d['mean_match_quality']:.2f} on average (by name {d['mean_quality_by_name']:.2f}); "
             f"{moved + more if moved else 'none has moved'}"
         )
-    if itself:
-        return [*lines, itself]
     return [
         *lines,
         f"across the models {d['across']:.2f}, between halves of one model {d['within']:.2f} (noise floor): {value:+.2f}; random sets of "
         f"as many heads and MLPs in each layer: {d['chance']['mean']:.2f}",
+        *([itself] if itself else []),
     ]

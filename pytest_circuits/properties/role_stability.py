@@ -67,15 +67,19 @@ class Member:
     reason: str | None = None
 
 
+def unfit(_: RoleStability, name: str, places: Sequence[float]) -> tuple[str, str] | None:
+    """Why a series of models at these places cannot be judged, or None; no parameter can help it."""
+    if len(places) >= FEWEST:
+        return None
+    return "", f"stability over models needs at least {FEWEST}, and {name!r} is a series of {len(places)}: give the model `checkpoints`"
+
+
 def judge(claim: Claim) -> Steps:
     """Measure both sides of each model; correlate the rankings of each pair."""
     p: RoleStability = claim.parameters
-    if len(claim.series) < FEWEST:
-        raise Invalid(
-            f"stability over models needs at least {FEWEST}, and {claim.model.name!r} is a series of {len(claim.series)}: "
-            "give the model `checkpoints`",
-            {"models": len(claim.series)},
-        )
+    wrong = unfit(p, claim.model.name, range(len(claim.series)))
+    if wrong is not None:
+        raise Invalid(wrong[1], {"models": len(claim.series)})
     members: list[Member] = []
     for model in claim.series:
         members.append((yield from _member(claim, model)))
@@ -281,5 +285,5 @@ def _told(p: RoleStability, details: dict[str, Any], value: float) -> list[str]:
 
 ROLE_STABILITY = Property(
     "role_stability", RoleStability, judge, -1.0, 1.0, "models of a series (seeds) agree on which components matter, or have which role",
-    "rank correlation", over_series=True,
+    "rank correlation", over_series=True, unfit=unfit,
 )  # fmt: skip

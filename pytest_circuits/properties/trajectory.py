@@ -41,6 +41,8 @@ class Trajectory(AnyParameters):
     A model for which the property in `of` is invalid (early in training the task may be below the accuracy gate) is left out and reported
     with its reason: `invalid: early` (the default) leaves out those before the first that could be measured, so that a later one makes the
     claim invalid; `skip` leaves out any; `fail` none. Errors other than that (a model that cannot be opened) make the claim invalid.
+    `drift` in `of` needs `against: NAME`, one model that every model of the series is compared with.
+
     Also invalid: fewer than two models that could be measured, none before or from `at` on, or an invalid one from `at` on (emerges_by).
 
     Interval: simultaneous. Each of the m models in question is measured with confidence 1 − (1 − confidence)/m (Bonferroni), so all m
@@ -62,7 +64,12 @@ class Trajectory(AnyParameters):
     ] = "early"
 
     @model_validator(mode="after")
-    def _at_fits(self) -> Trajectory:
+    def _fits(self) -> Trajectory:
+        inner: Any = self.of.parameters
+        if self.of.name == "drift" and inner.against is None:
+            raise ValueError("drift inside a trajectory needs against: NAME, one model that all of the series are compared with")
+        if self.of.name == "drift" and (inner.within is not None or inner.no_worse_by is not None):
+            raise ValueError("within and no_worse_by are bounds, and the claim here is the trajectory's: write its bound beside it")
         if self.shape in AROUND and self.at is None:
             raise ValueError(f"shape {self.shape!r} needs 'at', the place in the series that it is about")
         if self.shape not in AROUND and self.at is not None:
@@ -109,20 +116,26 @@ def judge(claim: Claim) -> Steps:
     """Judge the inner property on one model after the other; combine the simultaneous intervals."""
     p: Trajectory = claim.parameters
     series = [(float(i) if model.at is None else model.at, model) for i, model in enumerate(claim.series)]
-    if len(series) < 2:
-        raise Invalid(
-            f"a trajectory needs at least 2 models, and {claim.model.name!r} is a series of {len(series)}: give the model `checkpoints`",
-            {"models": len(series)},
-        )
+    wrong = unfit(p, claim.model.name, [at for at, _ in series])
+    if wrong is not None:
+        raise Invalid(wrong[1], {"models": len(series), "at": [at for at, _ in series], "asked": p.at})
     concerned = sum(_concerns(p, at) for at, _ in series)
-    if concerned == 0:
-        raise Invalid(_nothing(p, [at for at, _ in series]), {"at": [at for at, _ in series], "asked": p.at})
     each = 1 - (1 - p.confidence) / concerned
     inner = p.of.parameters.model_copy(update={"confidence": each})
     points: list[Point] = []
     for at, model in series:
         points.append((yield from _measured(p.of, inner, claim, model, at)))
     return _judged(p, points, each)
+
+
+def unfit(p: Trajectory, name: str, ats: Sequence[float]) -> tuple[str, str] | None:
+    """The parameter that does not fit a series with these places ("" for the series itself), and why; None where all fit."""
+    if len(ats) < 2:
+        return "", f"a trajectory needs at least 2 models, and {name!r} is a series of {len(ats)}: give the model `checkpoints`"
+    before, after = (any(at < p.at for at in ats), any(at >= p.at for at in ats)) if p.at is not None else (True, True)
+    if not after or (p.shape == "peaks_before" and not before):
+        return "at", _nothing(p, ats, "its models")
+    return None
 
 
 def _concerns(p: Trajectory, at: float) -> bool:
@@ -135,7 +148,7 @@ def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSo
     description = yield Describe(model)
     found: Estimate | Invalid
     try:
-        found = yield from of.property.judge(Claim(parameters, model, claim.tasks))
+        found = yield from of.property.judge(Claim(parameters, model, claim.tasks, against=claim.against))
     except Invalid as problem:
         found = problem
     if isinstance(found, Estimate) and not all(map(isfinite, (found.value, *found.interval))):
@@ -254,9 +267,9 @@ SHAPES = {
 }
 
 
-def _nothing(p: Trajectory, ats: Sequence[float]) -> str:
+def _nothing(p: Trajectory, ats: Sequence[float], which: str = "those that could be measured") -> str:
     side = "from there on" if all(p.at is not None and at < p.at for at in ats) else "before it"
-    return f"{p.shape} at {_number(p.at)} has no model {side}: those that could be measured are at {', '.join(map(_number, ats))}"
+    return f"{p.shape} at {_number(p.at)} has no model {side}: {which} are at {', '.join(map(_number, ats))}"
 
 
 def _number(at: float | None) -> str:
@@ -295,5 +308,5 @@ def limits(p: Trajectory) -> tuple[float | None, float | None]:
 
 TRAJECTORY = Property(
     "trajectory", Trajectory, judge, None, None, "how another property moves over a series of models: no drop, emergence, peak, spread",
-    "units of the property in `of`", over_series=True, limits=limits,
+    "units of the property in `of`", over_series=True, limits=limits, unfit=unfit,
 )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from .. import looks
@@ -32,6 +33,7 @@ class Context:
     tasks: Mapping[str, TaskSource]
     task_names: tuple[str, ...]
     defaults: Mapping[str, Any]
+    replaced: frozenset[str] = frozenset()  # entries that the command line has put other models in the place of
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
             wrong = looks.problem(prop, one.parameters, {task: context.tasks[task] for task in task_names(one.parameters)})
             if wrong:
                 problems.at_key((*where, prop.name, "max_n"), wrong, about=(*where, prop.name))
+    if prop.over_series:
+        _check_series(context, where, claim, prop, targets, [one.parameters for one in found])
     line, column = problems.document.key(where)
     return [
         ClaimCase(
@@ -158,6 +162,37 @@ def _check_bound(problems: Problems, where: Where, claim: Mapping[str, Any], pro
     if empty:
         key = next(key for key in BOUNDS if key in claim)
         problems.at_value((*where, key), f"a vacuous bound on {prop.name}: {empty}")
+
+
+def _check_series(context: Context, where: Where, claim: Mapping[str, Any], prop: Property, targets: Iterable[Target],
+                  parameters: Iterable[Any]) -> None:
+    """Refuse a series that the claim cannot be about.
+
+    What another series on the command line, or a pattern that matches more checkpoints later in training, could mend is no mistake of the
+    file: it makes the claim invalid when it is judged.
+    """
+    for target in targets:
+        if prop.unfit is None or target.entry in context.replaced:
+            continue
+        places = [float(i) if model.at is None else model.at for i, model in enumerate(target.series)]
+        later = [*places, inf, inf] if _may_grow(context, target.entry) else places
+        for one in parameters:
+            wrong = prop.unfit(one, target.entry, later) and prop.unfit(one, target.entry, places)
+            if not wrong:
+                continue
+            key, text = wrong
+            if key:
+                context.problems.at_value((*where, prop.name, key), text)
+            elif "model" in claim or "models" in claim:
+                context.problems.at_value((*where, "model" if "model" in claim else "models"), text)
+            else:
+                context.problems.at_key(where, f"{text}, or name the series that the claim is about: models: [NAME]")
+
+
+def _may_grow(context: Context, entry: str) -> bool:
+    """Whether the checkpoints of a model are those that match a pattern."""
+    written = context.problems.document.data["models"][entry].get("checkpoints")
+    return any(isinstance(one, str) and any(char in one for char in "*?[") for one in (written if isinstance(written, list) else [written]))
 
 
 def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpec, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import suggestion
 from ..properties import PROPERTIES
-from ..properties.nested import OUTER
+from ..properties.nested import OUTER, Inner
 from ..sources import ModelSource
 from .document import BOUNDS
 from .problems import Problems
@@ -16,36 +16,47 @@ from .suite import ClaimCase
 from .yaml_reader import Where
 
 DRIFT = "drift"
+INSIDE = ("of", DRIFT)  # where a drift stands in the parameters of a trajectory
 _MODELS = ("model", "models")
 Models = Mapping[str, tuple[ModelSource, ...]]
 
 
-def written_out(problems: Problems, claims: Mapping[str, Any], models: Sequence[str]) -> dict[str, Any]:
-    """The claims, with those about drift as if everything had been written out; one with a mistake, which is reported, is left out.
+def written_out(problems: Problems, claims: Mapping[str, Any], models: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The claims, with those about drift as if everything had been written out, and which claim each of them names in `of`.
 
+    One with a mistake, which is reported, is left out.
     `of: NAME` becomes that claim's property with its parameters (and its models, where the claim names none), so that it makes one test for
     each of that claim's; `within: m` becomes the bound [−m, m], `no_worse_by: m` a bound on the side that is worse for that claim.
     """
     found: dict[str, Any] = {}
+    about: dict[str, str] = {}
     for name, claim in claims.items():
-        given = claim.get(DRIFT) if isinstance(claim, dict) else None
-        made = _Claim(problems, claims, ("claims", name), claim, given).made(models) if isinstance(given, dict) else claim
+        path = _path_of(claim)
+        made = claim
+        if path is not None:
+            one = _Claim(problems, claims, name, path)
+            made = one.made(models)
+            if isinstance(one.original.get("of"), str):
+                about[name] = one.original["of"]
         if made is not None:
             found[name] = made
-    return found
+    return found, about
 
 
-def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models) -> list[ClaimCase]:
-    """The cases, those with `against` knowing which model that is."""
+def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models, about: Mapping[str, str]) -> list[ClaimCase]:
+    """The cases, those about drift knowing which model they compare with and which test is the one in `of`; `about` names its claim."""
     every = {source.name: source for sources in models.values() for source in sources}
     found = []
     for case in cases:
-        name = getattr(case.parameters, "against", None) if case.property == DRIFT else None
+        parameters, path = _drift_of(case)
+        if case.property == DRIFT and case.name in about:
+            case = replace(case, of=_same(case, about[case.name], cases))
+        name = None if parameters is None else parameters.against
         if name is None:
             found.append(case)
             continue
-        where: Where = ("claims", case.name, DRIFT, "against")
-        if name in every and every[name].name != case.model.name:
+        where: Where = ("claims", case.name, *path, "against")
+        if name in every and (case.property != DRIFT or every[name].name != case.model.name):
             found.append(replace(case, against=every[name]))
         elif name in every:
             problems.at_value(where, f"the model {name!r} would be compared with itself; name another in 'model' or in 'against'")
@@ -56,15 +67,50 @@ def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models) -> 
     return found
 
 
-class _Claim:
-    """One claim about drift, as it is written."""
+def _drift_of(case: ClaimCase) -> tuple[Any, Where]:
+    """The parameters of the drift that a case claims, or the trajectory of which, and where they stand; None for any other."""
+    if case.property == DRIFT:
+        return case.parameters, (DRIFT,)
+    inner = getattr(case.parameters, "of", None)
+    return (inner.parameters, (case.property, *INSIDE)) if isinstance(inner, Inner) and inner.name == DRIFT else (None, ())
 
-    def __init__(self, problems: Problems, claims: Mapping[str, Any], where: Where, claim: dict[str, Any], given: dict[str, Any]) -> None:
-        self.problems, self.claims, self.where = problems, claims, where
-        self.claim, self.given = dict(claim), dict(given)
+
+def _same(case: ClaimCase, name: str, cases: Sequence[ClaimCase]) -> str:
+    """The test of the claim of this name that is about the same model, tasks and parameters, without the file; "" where there is none."""
+    inner: Inner = case.parameters.of  # type: ignore[attr-defined]
+    mine = inner.parameters.model_dump(exclude=set(OUTER))
+    for one in cases:
+        alike = one.property == inner.name and one.model == case.model and one.tasks == case.tasks
+        if one.name == name and alike and one.parameters.model_dump(exclude=set(OUTER)) == mine:
+            return "::".join((one.name, *one.ids))
+    return ""
+
+
+def _path_of(claim: Any) -> Where | None:
+    """Where in a claim as written the parameters of a drift stand, or None."""
+    for path in ((DRIFT,), ("trajectory", *INSIDE)):
+        at = claim
+        for key in path:
+            at = at.get(key) if isinstance(at, dict) else None
+        if isinstance(at, dict):
+            return path
+    return None
+
+
+class _Claim:
+    """One claim about drift, as it is written; `path` leads to the parameters of the drift."""
+
+    def __init__(self, problems: Problems, claims: Mapping[str, Any], name: str, path: Where) -> None:
+        self.problems, self.claims, self.where, self.path = problems, claims, ("claims", name), path
+        self.claim = dict(claims[name])
+        holder: Any = self.claim
+        for key in path[:-1]:
+            holder[key] = holder = dict(holder[key])
+        self.original: Mapping[str, Any] = holder[path[-1]]
+        holder[path[-1]] = self.given = dict(self.original)
 
     def refuse(self, key: str, text: str) -> None:
-        self.problems.at_value((*self.where, DRIFT, key), text)
+        self.problems.at_value((*self.where, *self.path, key), text)
 
     def made(self, models: Sequence[str]) -> dict[str, Any] | None:
         of, target = self.given.get("of"), None
@@ -72,14 +118,13 @@ class _Claim:
             target = self.named(of)
             if target is None:
                 return None
-        if not self.bounded(target):
+        if self.path == (DRIFT,) and not self.bounded(target):
             return None
         against = self.given.get("against")
         if against is not None and not any(key in self.claim for key in _MODELS):
             others = [one for one in models if one not in (against if isinstance(against, list) else [against])]
             if others:
                 self.claim["models"] = others
-        self.claim[DRIFT] = self.given
         return self.claim
 
     def named(self, of: str) -> dict[str, Any] | None:

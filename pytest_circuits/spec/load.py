@@ -77,11 +77,12 @@ def _suite(document: Document, problems: Problems, path: Path, replacements: Map
     if not isinstance(claims, dict):
         problems.at_value(("claims",), f"must be a mapping from names to claims, got {show(claims)}")
         claims = {}
-    claims = drift.written_out(problems, claims, tuple(models))
+    claims, about = drift.written_out(problems, claims, tuple(models))
     used = {name for claim in claims.values() for name in properties_of(claim)}
-    context = Context(problems, models, _names(present, "models"), tasks, _names(present, "tasks"), check_defaults(problems, used))
+    names = _names(present, "models"), _names(present, "tasks")
+    context = Context(problems, models, names[0], tasks, names[1], check_defaults(problems, used), replaced)
     cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
-    cases = drift.resolved(problems, cases, models)
+    cases = drift.resolved(problems, cases, models, about)
     every = {source.name: source for sources in models.values() for source in sources}
     series = {name: sources for name, sources in models.items() if name not in every}
     return Suite(path, every, tasks, tuple(cases), series, replaced)

@@ -23,7 +23,8 @@ class ClaimCase:
     task, then `name=value` for each other listed parameter. `line` and `column` are those of the claim's name.
     `series` are the models of a property over a series, in the order of their `at`, `model` being the last of them; of any other
     property it is empty. `entry` is the name under `models:` that the claim is about: `model` is that one, or a checkpoint of it.
-    `against` is the model that a claim about drift compares with, where that is another entry and not the baseline.
+    `against` is the model that a claim about drift compares with, where that is another entry and not the baseline; `of` is the test
+    of the claim that it is about, as a node id without the file, where the spec has one of the same model and parameters.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ClaimCase:
     series: tuple[ModelSource, ...] = ()
     entry: str = ""
     against: ModelSource | None = None
+    of: str = ""
 
     @builtins.property
     def about(self) -> str:

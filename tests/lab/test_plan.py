@@ -120,6 +120,49 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
     assert (conserved.gaps == 0).all() and len(set(encoded.prompts)) == N
 
 
+def invented_for(lab, model, *requests):
+    seen = []
+
+    def steps():
+        seen.extend((yield list(requests)))
+
+    Planner(lab).add(steps())
+    return seen
+
+
+def test_the_invented_results_of_tasks_differ_and_those_of_one_request_do_not(new_lab, model):
+    """Or nothing would stand out from another task, and a changed task would be the same one."""
+    lab, other = new_lab(), replace(TASK, target="another")
+    for request in (Attribute(model, TASK, "eap"), Ablate(model, TASK, (("L0H0",),)), Sweep(model, TASK), Norms(model, TASK)):
+        values = [
+            getattr(one, "metric", None) if hasattr(one, "correct") else one.values
+            for one in invented_for(lab, model, request, replace(request, task=replace(TASK, name="renamed")), replace(request, task=other))
+        ]
+        assert np.array_equal(values[0], values[1]), "a name says nothing about what a task is"
+        assert isinstance(request, Norms) or not np.array_equal(values[0], values[2])
+    again = invented_for(new_lab(), model, Attribute(model, TASK, "eap"))[0]
+    assert np.array_equal(again.values, invented_for(lab, model, Attribute(model, TASK, "eap"))[0].values), "in every process"
+
+
+def test_the_circuits_of_tasks_share_a_part_and_parts_of_a_task_have_its_circuits(new_lab, model):
+    lab = new_lab()
+    tasks = [replace(TASK, target=f"task {i}") for i in range(20)]
+    found = [one.circuits("50%").members[0] for one in invented_for(lab, model, *(Attribute(model, task, "eap") for task in tasks))]
+    common = [(a & b).sum() for i, a in enumerate(found) for b in found[:i]]
+    assert 0 < np.mean(common) < found[0].sum() and len({tuple(one) for one in found}) > 1
+    every = Attribute(model, TASK, "eap")
+    whole, half, mean = invented_for(lab, model, every, replace(every, part=EVALUATION), replace(every, reduce="mean"))
+    assert np.array_equal(whole.values[0], half.values[0]) and np.array_equal(whole.values[0], mean.values[0])
+
+
+@pytest.mark.parametrize(("metric", "low", "high"), [("prob", 0, 1), ("log_prob", -np.inf, 0), ("logit_diff", -np.inf, np.inf)])
+def test_invented_metrics_lie_where_real_ones_do(new_lab, model, metric, low, high):
+    (outcome,) = invented_for(new_lab(), model, Ablate(model, TASK, (("L0H0",),), metric=metric))
+    assert (outcome.metric >= low).all() and (outcome.metric <= high).all() and (outcome.log_prob < 0).all()
+    right, wrong = outcome.metric[outcome.correct], outcome.metric[~outcome.correct]
+    assert right.min() > wrong.max(), "and tell right answers from wrong ones"
+
+
 REQUEST = Attribute(ModelSource("m", "p"), TASK, "eap")
 SETS = Ablate(ModelSource("m", "p"), TASK, ((), ("L0H0",), ("L0H1",)))
 SHAPE = Universe(4, 3)

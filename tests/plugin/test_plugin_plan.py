@@ -92,3 +92,51 @@ def test_a_plan_leaves_nothing_behind(box):
     before = {p.name for p in box.path.iterdir()}
     box.run("--circuits-plan", "-p", "no:cacheprovider")
     assert {p.name for p in box.path.iterdir()} == before
+
+
+COMPARING = """
+core:
+  reuse: {task: swap, p: 0.5}
+  at_least: 0.1
+beyond:
+  reuse: {task: swap, p: 0.5, contrast: [other]}
+  at_least: 0.1
+moved:
+  drift: {of: core, within: 0.1}
+circuit-moved:
+  drift: {of: beyond, overlap: jaccard, match: function, no_worse_by: 0.1}
+against-another:
+  drift: {of: core, against: old, within: 0.1}
+robust:
+  stability: {task: swap, p: 0.5, under: corruption, other_task: other}
+  at_least: 0.1
+"""
+
+
+def test_a_plan_goes_all_the_way_where_tasks_or_models_are_compared(box):
+    """Claims about drift, with and without a baseline, contrastive circuits, and the same prompts with another corruption."""
+    from plugin_box import DEFAULTS, header
+    from plugin_fakes import fake_model
+
+    fake_model(box.path / "old", b"older weights")
+    rows = (box.path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    for row in range(len(rows)):
+        rows[row] = rows[row].replace('"corrupt": "w', '"corrupt": "w1')
+    (box.path / "others.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    head = header("tiny: {path: model}, old: {path: old}", "swap: {file: pairs.jsonl}, other: {file: others.jsonl}", DEFAULTS)
+    claims = COMPARING
+    for name in ("core", "beyond", "robust"):
+        claims = claims.replace(f"\n{name}:\n", f"\n{name}:\n  model: tiny\n")
+    box.spec(claims, header=head)
+    assert box.run("--circuits-plan").ret == 0
+    text = box.result.stdout.str()
+    assert "note:" not in text, text
+    box.result.stdout.fnmatch_lines([
+        "s.circuits.yaml::core::tiny::swap", "    to measure: 1 Ablate, 1 Attribute, 1 Describe, 1 Encode; *",
+        "s.circuits.yaml::beyond::tiny::swap", "    to measure: 1 Ablate, 1 Attribute, 1 Encode; *",
+        "s.circuits.yaml::moved::tiny::swap", "    nothing to measure *",
+        "s.circuits.yaml::circuit-moved::tiny::swap", "    nothing to measure *",
+        "s.circuits.yaml::against-another::tiny::swap", "    to measure: 1 Ablate, 1 Attribute, 1 Describe, 1 Encode; *",
+        "6 claims; *",
+    ])  # fmt: skip
+    assert box.calls == []

@@ -102,17 +102,26 @@ def test_other_models_take_the_place_of_a_series_or_of_a_checkpoint(run, option,
         assert "open model" in run.calls
 
 
-def test_a_series_of_one_is_invalid_with_what_to_do(run):
+def test_a_series_of_one_is_a_mistake_of_the_spec_with_what_to_do(run):
     run.spec("c:\n  trajectory: {of: {stated: {}}, shape: no_drop}\n  at_most: 0.1")
-    assert run.run().ret == 1
-    assert run.claims["c"]["reason"] == "a trajectory needs at least 2 models, and 'tiny' is a series of 1: give the model `checkpoints`"
+    assert run.run().ret == pytest.ExitCode.INTERRUPTED
+    told = "a trajectory needs at least 2 models, and 'tiny' is a series of 1: give the model `checkpoints`, or name the series*"
+    run.result.stdout.fnmatch_lines([f"*s.circuits.yaml:8:3: claims.c: {told}"])
+    assert run.calls == []
+
+
+def test_a_series_of_one_on_the_command_line_is_invalid_and_refuses_no_spec(run):
+    run.spec(CLAIMS.partition("late:")[0], header=SERIES)
+    run.run("--circuits-model=run=model").assert_outcomes(failed=3)
+    told = "a trajectory needs at least 2 models, and 'run' is a series of 1: give the model `checkpoints`"
+    assert run.claims["early"]["reason"] == run.claims["falling"]["reason"] == told
 
 
 def test_a_model_from_a_fixture_is_a_series_of_one(run):
     run.pytester.makeconftest("import pytest\n@pytest.fixture\ndef my_model(): return 'run/step-5'\n")
     run.spec("c:\n  trajectory: {of: {stated: {}}, shape: no_drop}\n  at_most: 0.1", header=header("made: {fixture: my_model}"))
-    run.run()
-    assert "'made' is a series of 1" in run.claims["c"]["reason"]
+    assert run.run().ret == pytest.ExitCode.INTERRUPTED
+    run.result.stdout.fnmatch_lines(["*s.circuits.yaml:*'made' is a series of 1*"])
 
 
 @pytest.mark.parametrize(

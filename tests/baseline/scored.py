@@ -1,0 +1,36 @@
+"""A property whose per-example values a test states for each model, as a baseline keeps them: a mean over groups with its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pytest_circuits.kept import per_group
+from pytest_circuits.properties.base import Claim, Parameters, Property, TaskName
+from pytest_circuits.requests import Describe, Encode
+from pytest_circuits.stats.betting import grouped_mean_interval
+from pytest_circuits.verdict import Estimate
+
+RIGHT = {"weights of model": 0.75, "weights of other": 0.5}
+"""The share of examples, the first ones, on which the model of these weights has 1 and not 0; 1 for any other."""
+
+
+class Scored(Parameters):
+    """The mean of the values; `keeps` says whether the baseline gets them."""
+
+    task: TaskName
+    keeps: bool = True
+
+
+def judge(claim: Claim) -> Any:
+    p = claim.parameters
+    model = yield Describe(claim.model)
+    encoded = yield Encode(claim.model, claim.tasks[p.task])
+    values = (np.arange(encoded.n) < round(RIGHT.get(model.fingerprint, 1.0) * encoded.n)).astype(float)
+    value, interval, _ = grouped_mean_interval(values, list(encoded.groups), p.confidence)
+    kept = per_group(values, list(encoded.groups), 0.0, 1.0) if p.keeps else {}
+    return Estimate(value, interval, encoded.n, p.confidence, "betting", "scored", {}, kept=kept)
+
+
+SCORED = Property("scored", Scored, judge, 0.0, 1.0, "values that a test states")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..sources import ModelSource
-from .document import CheckpointEntry, ModelEntry, Revisions
+from .document import CheckpointEntry, ModelEntry, Range, Revisions
 from .problems import Problems
 from .words import show
 from .yaml_reader import Where
@@ -116,6 +116,8 @@ class _Reader:
         if isinstance(written, Revisions):
             for i, revision in enumerate(written.revisions):
                 yield self.revision(revision, (*where, "revisions", i), None)
+        elif isinstance(written, Range):
+            yield from self.between(written, where)
         elif isinstance(written, str):
             if self.hub:
                 self.refuse(where, f"the checkpoints of a hub id are its revisions, as a list: [{written}, …]")
@@ -149,6 +151,24 @@ class _Reader:
         if not paths and not self.lenient:
             self.refuse(where, f"no directory matches {show(pattern)} (looked for {absolute(folder, pattern)})")
         yield from (Found(path, os.path.basename(path), where) for path in paths)
+
+    def between(self, wanted: Range, where: Where) -> Iterator[Found]:
+        """Those that a pattern matches with a number from `first` to `last`."""
+        if self.hub:
+            self.refuse(where, f"the checkpoints of the hub id {self.path!r} are its revisions, as a list: [{wanted.pattern}, …]")
+            return
+        found = list(self.matching(wanted.pattern, where))
+        ats = numbers([one.name for one in found])
+        if ats is None:
+            if found:
+                self.refuse((*where, "pattern"), f"{show(found[0].name)} and the others have no number that tells them apart; list them")
+            return
+        low, high = (-float("inf") if wanted.first is None else wanted.first), (float("inf") if wanted.last is None else wanted.last)
+        inside = [replace(one, at=at) for one, at in zip(found, ats, strict=True) if low <= at <= high]
+        if not inside:
+            known = ", ".join(f"{at:.12g}" for at in sorted(ats))
+            self.refuse(where, f"no directory of {show(wanted.pattern)} lies from {low:g} to {high:g}: they are at {known}")
+        yield from inside
 
     def directory(self, written: str, where: Where, revision: str | None, at: float | None) -> Found | None:
         path = model_path(self.folder, written) if self.path is None else absolute(self.path, written)

@@ -66,7 +66,15 @@ class Revisions(Grammar):
     revisions: Annotated[list[Text], Field(min_length=1, description="Branches, tags or commits.")]
 
 
-Checkpoints = Text | Annotated[list[Text | CheckpointEntry], Field(min_length=1)] | Revisions
+class Range(Grammar):
+    """Those directories that a pattern matches whose number lies in a range, ends included."""
+
+    pattern: Annotated[Text, Field(description="A pattern such as ../run/step-*; the number is the one in the directory's name.")]
+    first: Annotated[Number | Absent, Field(description="The lowest number, such as a training step.")] = None
+    last: Annotated[Number | Absent, Field(description="The highest number.")] = None
+
+
+Checkpoints = Text | Annotated[list[Text | CheckpointEntry], Field(min_length=1)] | Revisions | Range
 
 
 class ModelEntry(Grammar):
@@ -75,7 +83,7 @@ class ModelEntry(Grammar):
     path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
     checkpoints: Annotated[Checkpoints | Absent, Field(
         description="Makes the entry a series of models: directories (a list, or a pattern such as ../run/step-*), relative to `path` or "
-        "to this file; or revisions of the hub id in `path`.")] = None
+        "to this file; those of a pattern within a range of steps; or revisions of the hub id in `path`.")] = None
     loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
     fixture: Annotated[FixtureName | Absent, Field(
         description="A pytest fixture that returns a directory, a hub id, a model, or a model and its tokenizer.")] = None

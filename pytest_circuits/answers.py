@@ -127,10 +127,12 @@ class Pending(Exception):  # noqa: N818
 
 
 class Ledger:
-    """Answers of the models of a session. While it is `noting`, an unknown one is noted instead of measured."""
+    """Answers of the models of a session. While it is `noting`, an unknown one is noted instead of measured; `failed` says whether an
+    example has failed meanwhile, and `shrinking` whether that is what is noted for.
+    """
 
     def __init__(self) -> None:
-        self.noting = False
+        self.noting = self.shrinking = self.failed = False
         self._known: dict[ModelSource, Answers] = {}
         self._noted: dict[ModelSource, tuple[Any, dict[Trial, None]]] = {}
 

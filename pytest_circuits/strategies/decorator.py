@@ -12,11 +12,11 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisException, UnsatisfiedAssumption
+from hypothesis.errors import UnsatisfiedAssumption
 
 from ..answers import LEDGER, Ledger, Pending
 
-ROUNDS = 8  # passes that only note what is asked for; what later ones would ask for is measured one by one
+ROUNDS = 40  # passes that only note what is asked for; what later ones would ask for is measured one by one
 Test = Callable[..., Any]
 
 
@@ -25,7 +25,7 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
 
     Answers that the test asks of a model of the session (`circuits.model(…).answer(pair, remove=…)`) are first only noted, for all
     examples that hypothesis generates, then measured together; then hypothesis runs as ever, and looks them up. So a hundred examples
-    cost a few forwards; those of shrinking are measured one by one. The body may run several times for an example, and should do nothing
+    cost a few forwards, and shrinking some more. The body may run several times for an example, and should do nothing
     but ask and assert. `settings`, `seed`, `example`, profiles and the database work as for `given`. There is no deadline, which would
     time model calls. Pairs that do not fit the model's tokenizer are filtered like a failed `assume`.
     """
@@ -33,16 +33,20 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
     def decorate(test: Test) -> Test:
         @wraps(test)
         def body(*args: Any, **kwargs: Any) -> None:
+            __tracebackhide__ = True
             ledger = LEDGER.get()
             if ledger is None or not ledger.noting:
                 test(*args, **kwargs)
                 return
             try:
                 test(*args, **kwargs)
-            except UnsatisfiedAssumption:
-                raise
-            except Exception:  # Pending, or a failure that the real run will find again
-                pass
+            except (Pending, UnsatisfiedAssumption) as problem:
+                if not isinstance(problem, Pending):
+                    raise
+            except Exception:  # a failure that the real run will find again
+                ledger.failed = True
+                if ledger.shrinking:
+                    raise
 
         drawn: Any = given(**arguments)(body)
 
@@ -76,22 +80,28 @@ def _seeded(drawn: Any) -> None:
 
 
 def _noted(drawn: Any, ledger: Ledger, args: Any, kwargs: Any) -> None:
-    """Passes that only generate, until all that the test asks for is known."""
+    """Passes that only note, until all is known that the test asks for: first of what is generated, then, where that fails, of what
+    shrinking tries.
+    """
     own = drawn._hypothesis_internal_use_settings
     if Phase.generate not in own.phases:
         return
-    explicit = [Phase.explicit] if Phase.explicit in own.phases else []
-    drawn._hypothesis_internal_use_settings = settings(
-        own, phases=(*explicit, Phase.generate), database=None, deadline=None, print_blob=False, verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
     ledger.noting = True
     try:
-        for _ in range(ROUNDS):
-            with suppress(HypothesisException, Pending):  # such as no example that fits; the real run says so
-                drawn(*args, **kwargs)
-            if not ledger.settle():
+        for shrinking in (False, True):
+            ledger.shrinking = shrinking
+            if shrinking and not (ledger.failed and Phase.shrink in own.phases):
                 break
+            wanted = {Phase.explicit, Phase.generate, *([Phase.shrink] if shrinking else [])}
+            drawn._hypothesis_internal_use_settings = settings(
+                own, phases=[phase for phase in own.phases if phase in wanted], database=None, deadline=None, print_blob=False,
+                verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
+            )  # fmt: skip
+            for _ in range(ROUNDS):
+                with suppress(Exception):  # a failure, or no example that fits; the real run says so
+                    drawn(*args, **kwargs)
+                if not ledger.settle():
+                    break
     finally:
         ledger.noting = False
         drawn._hypothesis_internal_use_settings = own

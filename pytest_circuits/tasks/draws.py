@@ -51,17 +51,18 @@ class Picked(Draws):
     def subset(self, population: Sequence[T], least: int, most: int) -> list[T]:
         """From `least` to `most` different ones; the fewest and first are the simplest.
 
-        Each is a number among all of them, so that exchanging two choices exchanges two members, and after the least each is
-        announced by a coin, so that one can be left out: that is what shrinking needs.
+        Each is a number among all of them, so that exchanging two choices exchanges two members, and after the least each is announced
+        by a choice other than 0, so that one can be left out: that is what shrinking needs. One that is there already gives way to the next
+        where it is needed, and counts for nothing where it is not.
         """
         if not 0 <= least <= most <= len(population):
             raise ValueError("Sample larger than population or is negative")
         taken: list[int] = []
-        while len(taken) < most and (len(taken) < least or self.coin()):
+        while len(taken) < most and (len(taken) < least or self.pick(_goes_on(least, most)) > 0):
             place = self.pick(len(population))
-            while place in taken:
+            while place in taken and len(taken) < least:
                 place = (place + 1) % len(population)
-            taken.append(place)
+            taken += [place] * (place not in taken)
         return [population[place] for place in taken]
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
@@ -86,6 +87,11 @@ class Picked(Draws):
         return self.pick(1 << k) if k else 0
 
 
+def _goes_on(least: int, most: int) -> int:
+    """Of how many options one ends a subset, so that a random one lies about half-way between the least and the most."""
+    return 2 + (most - least) // 2
+
+
 class Independent(Picked):
     """Choices independent of each other, drawn from a seed. `made` are those made so far."""
 
@@ -107,8 +113,8 @@ class Independent(Picked):
         size = self._source.randint(least, most)
         places = self._source.sample(range(len(population)), size)
         for k, place in enumerate(places):
-            self.made += [True] * (k >= least) + [place] * (len(population) > 1)
-        self.made += [False] * (size < most)
+            self.made += [1] * (k >= least) + [place] * (len(population) > 1)
+        self.made += [0] * (size < most)
         return [population[place] for place in places]
 
     def coin(self) -> bool:

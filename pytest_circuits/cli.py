@@ -17,6 +17,7 @@ _LISTS = {
     "tasks": "built-in tasks",
     "methods": "attribution methods, with the levels that they work at",
     "ablations": "what ablated units can be replaced with",
+    "mutants": "damages that --circuits-mutate can do",
 }
 
 
@@ -83,12 +84,14 @@ def _figure(chosen: argparse.Namespace) -> None:
 def _list(chosen: argparse.Namespace) -> None:
     from .ablation import KINDS
     from .attribution import METHODS
+    from .mutants import OPERATORS
     from .properties import PROPERTIES
     from .summaries import described, summary
     from .tasks import TASKS
 
-    registry: Registry = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS}[chosen.which]
-    heavy = registry in (METHODS, KINDS)
+    known = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS, "mutants": OPERATORS}
+    registry: Registry = known[chosen.which]
+    heavy = registry in (METHODS, KINDS, OPERATORS)
     if chosen.name is not None:
         if chosen.name not in registry:
             raise OptionError(f"unknown {registry.what} {chosen.name!r}; {suggestion(chosen.name, registry)}")

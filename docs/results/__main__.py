@@ -14,14 +14,15 @@ from pathlib import Path
 from .claims import Report, shortened
 
 FOLDER = Path(__file__).parent
-PAPERS = ("consistency_specificity", "neuron_circuits", "gradient_causal")
+PAPERS = ("consistency_specificity", "neuron_circuits", "gradient_causal", "mutation")
 DERIVED = {"training": "consistency_specificity"}  # further pages, from the report of a paper
 
 
 def render(paper: str) -> str:
     """The page of a paper, or one derived of it, from its stored report."""
     page = import_module(f".{paper}", __package__)
-    text: str = page.page(Report.read(FOLDER / f"{DERIVED.get(paper, paper)}.json"))
+    read = getattr(page, "stored_report", Report.read)  # a page that is not made of claims reads its own
+    text: str = page.page(read(FOLDER / f"{DERIVED.get(paper, paper)}.json"))
     return text
 
 
@@ -33,10 +34,14 @@ def draw(page: str) -> None:
 
 
 def store(paper: str, report: Path) -> None:
-    """Keep a report beside its page; a page that needs little of many claims says what, by `kept(claim)`."""
-    content = shortened(json.loads(report.read_text(encoding="utf-8")))
-    kept = getattr(import_module(f".{paper}", __package__), "kept", dict)
-    content["claims"] = [kept(claim) for claim in content["claims"]]
+    """Keep a report beside its page; a page that needs little of many claims says what, by `kept(claim)`, or by `stored(content)`."""
+    page, whole = import_module(f".{paper}", __package__), json.loads(report.read_text(encoding="utf-8"))
+    if hasattr(page, "stored"):
+        content = page.stored(whole)
+    else:
+        content = shortened(whole)
+        kept = getattr(page, "kept", dict)
+        content["claims"] = [kept(claim) for claim in content["claims"]]
     (FOLDER / f"{paper}.json").write_text(json.dumps(content, indent=0, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -12,7 +12,10 @@ from ..verdict import MEASURED, Bound, as_expected
 
 @dataclass(frozen=True)
 class Asked:
-    """`entry` is the name under `models:` that the claim is about, `name` what tables call it."""
+    """`entry` is the name under `models:` that the claim is about, `name` what tables call it.
+
+    `number` tells apart the claims of one test in Python.
+    """
 
     nodeid: str
     name: str
@@ -21,6 +24,12 @@ class Asked:
     expect: str
     judgement: Judgement
     entry: str
+    number: int = 1
+
+    @property
+    def id(self) -> str:
+        """The node id; of further claims of one test with their number."""
+        return self.nodeid if self.number == 1 else f"{self.nodeid} #{self.number}"
 
     @property
     def file(self) -> str:

@@ -20,11 +20,12 @@ FREQUENT = 0.5  # share of examples, where no component reaches the default P
 
 @dataclass(frozen=True)
 class Circuit:
-    """`sets` by what they came from; `source` tells it in words; `universe` is the model's."""
+    """`sets` by what they came from; `source` tells it in words; `universe` is the model's. `own`: claims measured these sets."""
 
     universe: Universe
     sets: dict[str, tuple[str, ...]]
     source: str
+    own: bool = True
 
     @property
     def units(self) -> set[str]:
@@ -82,8 +83,8 @@ def circuit_of(lab: Any, model: ModelSource, claims: Sequence[Asked]) -> Circuit
                 sets[f"{where.replace('_', ' ')} of {asked.name}"] = tuple(units)
     if sets:
         return Circuit(universe, sets, "the sets of components that the claims measured")
-    return Circuit(universe, _by_default(lab, model, claims), "no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, "
-                   f"or, where that is empty, what {FREQUENT:.0%} of the circuits share")  # fmt: skip
+    told = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
+    return Circuit(universe, _by_default(lab, model, claims), told, own=False)
 
 
 def _by_default(lab: Any, model: ModelSource, claims: Iterable[Asked]) -> dict[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ def share_of_way(answer: Answer) -> float | None:
     if before is None or after is None or expect not in (CERTIFIED, REFUTED):
         return None
     start, end = (_margin(e.value, answer.asked.bound, expect) for e in (before, after))
-    return max(0.0, (start - end) / start) if start > 0 else None
+    return max(0.0, (start - end) / start) if isfinite(start) and isfinite(end) and start > 0 else None
 
 
 def _margin(value: float, bound: Bound, expect: str) -> float:
@@ -38,7 +38,9 @@ def reasons(tried: Tried, circuit: Circuit) -> list[str]:
     found = [f"answers changed: {behaviour_told(tried)}"] if tried.behaviour else []
     units = tried.mutation.units
     if units and not any(circuit.sets_of(unit) for unit in units):
-        found.append(f"{' and '.join(units)} is in none of the {len(circuit.sets)} sets of components that the claims look at")
+        n, s = len(circuit.sets), "s" * (len(circuit.sets) != 1)
+        sets = f"set{s} of components that the claims measured" if circuit.own else f"shared set{s} of the tasks, no claim having its own"
+        found.append(f"{' and '.join(units)} lies outside the {n} {sets}")
     nearest = closest(tried)
     if nearest is None:
         return [*found, "no claim that expects a verdict has a number on both sides"]

@@ -18,7 +18,7 @@ from .asked import Asked
 from .circuit import circuit_of
 from .judging import gates, mutated
 from .recipes import NotMade, mutations
-from .stage import Stage, donor_of, grouped
+from .stage import Stage, grouped
 
 
 def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple[str, ClaimCase]]) -> Iterator[str]:
@@ -32,13 +32,17 @@ def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple
             question = Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against)
             judgement = judge_claim(offline, question, case.bound, strength=False)
             stage.keep(nodeid, case.name, question, case.bound, case.expect, judgement, case.entry)
-    for file, model, claims, left_out in grouped(stage.asked.values(), offline):
-        open_ones = [one for one, _ in left_out if one.model == model and one.judgement.details.get("error") == "Offline"]
+    for these in grouped(stage.asked, offline):
+        model, claims = these.model, these.claims
+        open_ones = [one for one, _ in these.left_out if one.model == model and one.judgement.details.get("error") == "Offline"]
         found, exact = [*claims, *open_ones], not open_ones
+        if found and all(one.study for one in found):
+            yield f"{these.file}, model {model.name}: all claims are studies, which expect no verdict: no mutants"
+            continue
         made: list[Mutation] = []
         if exact and claims:
             try:
-                every = mutations(stage.recipes, circuit_of(offline, model, claims), donor_of(model, stage.asked.values()))
+                every = mutations(stage.recipes, circuit_of(offline, model, claims), these.donor)
                 made = [one for one in every if not isinstance(one, NotMade)]
             except CircuitsError:
                 exact = False
@@ -48,7 +52,7 @@ def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple
         for mutation in made:
             total += _of(planner, mutation, found)
         guess = "" if exact else " (which ones is known once the claims are measured)"
-        yield f"{file}, model {model.name}: {len(made)} mutants{guess} × {len(found)} claims"
+        yield f"{these.file}, model {model.name}: {len(made)} mutants{guess} × {len(found)} claims"
         yield f"    {total}"
         yield from (f"    note: {note}" for note in total.notes)
 

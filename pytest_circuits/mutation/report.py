@@ -8,12 +8,13 @@ from typing import Any
 
 from ..baseline.compare import difference
 from ..report.document import plain
-from ..verdict import INCONCLUSIVE
+from ..verdict import INCONCLUSIVE, INVALID
 from .asked import Asked
 from .circuit import Circuit
 from .explain import reasons, share_of_way
 from .judging import Answer, Tried
 from .recipes import NotMade
+from .show import named
 
 Json = dict[str, Any]
 
@@ -34,16 +35,21 @@ class Group:
 def content(groups: Iterable[Group], wanted: str, threshold: float | None, seconds: float, notes: Sequence[str] = ()) -> Json:
     """The whole of it: `score` over all specs, whether the threshold was reached, and one entry for each spec and model.
 
-    `score` is noticed / counted: mutants that are equivalent, not made or not measured count neither way. None where none counts.
+    `score` is noticed / counted: mutants that are equivalent, not made or not measured count neither way. None where none counts. Of the
+    noticed ones, `inconclusive_only` and `invalid_only` were given away by no other verdict: a weak catch, and one that a test of
+    accuracy would mostly make as well.
     """
     specs = [_spec(group) for group in groups]
-    noticed, counted, weak = (sum(spec[key] for spec in specs) for key in ("noticed", "counted", "inconclusive_only"))
+    noticed, counted, weak, gated = (
+        sum(spec[key] for spec in specs) for key in ("noticed", "counted", "inconclusive_only", "invalid_only")
+    )
     score = noticed / counted if counted else None
     unmeasured = sum(one["status"] == "not measured" for spec in specs for one in spec["mutants"])
     reached = threshold is None or (score is not None and score >= threshold)
     made: Json = plain(
         {
-            "mutants": wanted, "score": score, "noticed": noticed, "counted": counted, "inconclusive_only": weak, "threshold": threshold,
+            "mutants": wanted, "score": score, "noticed": noticed, "counted": counted, "inconclusive_only": weak, "invalid_only": gated,
+            "threshold": threshold,
             "passed": bool(reached and not unmeasured), "unmeasured": unmeasured, "seconds": round(seconds, 3), "notes": list(notes),
             "specs": specs,
         }
@@ -61,6 +67,7 @@ def _spec(group: Group) -> Json:
         "noticed": len(noticed),
         "counted": len(counted),
         "inconclusive_only": sum(set(m["caught_by"].values()) == {INCONCLUSIVE} for m in noticed),
+        "invalid_only": sum(set(m["caught_by"].values()) == {INVALID} for m in noticed),
         "problem": group.problem,
         "circuit": None if group.circuit is None else {"source": group.circuit.source, "sets": group.circuit.sets},
         "mutants": mutants,
@@ -83,11 +90,15 @@ def _mutant(one: Tried | NotMade, circuit: Circuit | None) -> Json:
     why = reasons(one, circuit) if not one.noticed else []
     if one.equivalent and one.noticed:
         why = ["equivalent, and noticed all the same: these claims depend on what heads are called, or on noise"]
+    outcomes = [_outcome(answer) for answer in one.answers]
+    moved = [o["claim"] for o in outcomes if o["beyond_noise"]]
+    if status == "survived" and moved:
+        why.append(f"a comparison with a baseline would tell: {named(moved)} moved by more than noise")
     return {
         **made,
         "status": status,
         "reasons": why,
-        "caught_by": {answer.asked.nodeid: answer.how for answer in one.answers if answer.how},
+        "caught_by": {answer.asked.id: answer.how for answer in one.answers if answer.how},
         "behaviour": {
             name: {
                 "accuracy": list(b.accuracy),
@@ -97,7 +108,7 @@ def _mutant(one: Tried | NotMade, circuit: Circuit | None) -> Json:
             }
             for name, b in one.behaviour.items()
         },
-        "outcomes": [_outcome(answer) for answer in one.answers],
+        "outcomes": outcomes,
     }
 
 
@@ -118,7 +129,7 @@ def _outcome(answer: Answer) -> Json:
         except (ValueError, KeyError):  # what is kept of it cannot be paired
             moved = None
     return {
-        "nodeid": answer.asked.nodeid, "claim": answer.asked.name, "how": answer.how, "verdict": answer.judgement.verdict.kind,
+        "nodeid": answer.asked.id, "claim": answer.asked.name, "how": answer.how, "verdict": answer.judgement.verdict.kind,
         "estimate": None if after is None else after.value, "interval": None if after is None else list(after.interval),
         "reason": answer.judgement.verdict.reason, "share_of_way_to_bound": share_of_way(answer), "beyond_noise": moved,
     }  # fmt: skip
@@ -126,12 +137,10 @@ def _outcome(answer: Answer) -> Json:
 
 def _claim(asked: Asked, mutants: Sequence[Json]) -> Json:
     """What a claim caught: mutants that are equivalent do not count as caught."""
-    caught = {m["name"]: m["caught_by"][asked.nodeid] for m in mutants if m["status"] == "noticed" and asked.nodeid in m["caught_by"]}
-    told = sum(
-        bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == asked.nodeid
-    )
+    caught = {m["name"]: m["caught_by"][asked.id] for m in mutants if m["status"] == "noticed" and asked.id in m["caught_by"]}
+    told = sum(bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == asked.id)
     estimate = asked.judgement.estimate
     return {
-        "nodeid": asked.nodeid, "claim": asked.name, "expect": asked.expect, "bound": asked.bound.as_dict(), "study": asked.study,
+        "nodeid": asked.id, "claim": asked.name, "expect": asked.expect, "bound": asked.bound.as_dict(), "study": asked.study,
         "estimate": None if estimate is None else estimate.value, "caught": caught, "beyond_noise": told,
     }  # fmt: skip

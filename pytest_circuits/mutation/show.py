@@ -20,9 +20,10 @@ def totals(content: Mapping[str, Any]) -> list[str]:
     if score is None:
         told = "mutation score: none, since no mutant counts"
     else:
-        weak = content["inconclusive_only"]
+        parts = (("inconclusive_only", "inconclusive"), ("invalid_only", "invalid"))
+        only = [f"{content[key]} only by {what} claims" for key, what in parts if content[key]]
         told = f"mutation score: {content['noticed']} of {content['counted']} mutants noticed = {score:.0%}"
-        told += f" ({weak} of them only by inconclusive claims)" if weak else ""
+        told += f" ({', '.join(only)})" if only else ""
     found = [f"{told}; {content['seconds']:.1f} s"]
     if threshold is not None and (score is None or score < threshold):
         found.append(f"FAILED: --circuits-mutate-score asks for {threshold:.0%}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CircuitsError, OptionError
@@ -32,12 +33,15 @@ class Stage:
             raise OptionError(f"--circuits-mutate-score is a share from 0 to 1, got {threshold:g}")
         self.wanted, self.threshold = wanted, threshold
         self.recipes: list[Recipe] = recipes(wanted)
-        self.asked: dict[str, Asked] = {}
+        self.asked: list[Asked] = []
         self.result: dict[str, Any] | None = None
 
     def keep(self, nodeid: str, name: str, question: Question, bound: Bound, expect: str, judgement: Judgement, entry: str) -> None:
         """Remember a claim that was judged; a rerun of its test replaces it."""
-        self.asked[f"{nodeid} {name}"] = Asked(nodeid, name, question, bound, expect, judgement, entry)
+        these = [one for one in self.asked if one.nodeid == nodeid]
+        same = next((one for one in these if (one.name, one.question, one.bound, one.expect) == (name, question, bound, expect)), None)
+        made = Asked(nodeid, name, question, bound, expect, judgement, entry, same.number if same else len(these) + 1)
+        self.asked = [made if one is same else one for one in self.asked] + ([] if same else [made])
 
     @property
     def passed(self) -> bool:
@@ -47,26 +51,27 @@ class Stage:
     def run(self, lab: Lab, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
         """Make and judge all mutants; `tell` hears a line about each. Interrupted, it leaves no result, and what was measured is kept."""
         started, groups = time.perf_counter(), []
-        for file, model, claims, left_out in grouped(self.asked.values(), lab):
-            groups.append(self._group(lab, file, model, claims, left_out, lenient, tell))
+        for one in grouped(self.asked, lab):
+            groups.append(self._group(lab, one, lenient, tell))
         self.result = content(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
 
-    def _group(
-        self, lab: Lab, file: str, model: ModelSource, claims: list[Asked], left_out: list[tuple[Asked, str]], lenient: bool, tell: Tell
-    ) -> Group:  # fmt: skip
+    def _group(self, lab: Lab, these: These, lenient: bool, tell: Tell) -> Group:
+        file, model, claims = these.file, these.model, these.claims
         if not claims:
-            return Group(file, model.name, claims, None, [], left_out, "no claim is as expected on the intact model")
+            return Group(file, model.name, claims, None, [], these.left_out, "no claim is as expected on the intact model")
+        if all(one.study for one in claims):
+            return Group(file, model.name, claims, None, [], these.left_out, "all claims are studies, which expect no verdict")
         try:
             circuit = circuit_of(lab, model, claims)
         except CircuitsError as problem:
-            return Group(file, model.name, claims, None, [], left_out, str(problem))
+            return Group(file, model.name, claims, None, [], these.left_out, str(problem))
         found: list[Tried | NotMade] = []
-        made = mutations(self.recipes, circuit, donor_of(model, self.asked.values()))
+        made = mutations(self.recipes, circuit, these.donor)
         for i, one in enumerate(made):
             tried = one if isinstance(one, NotMade) else attempt(lab, model, claims, one, lenient)
             found.append(tried)
             tell(f"mutant {i + 1} of {len(made)} of {model.name} ({file}): {one.name}: {_told(tried)}")
-        return Group(file, model.name, claims, circuit, found, left_out)
+        return Group(file, model.name, claims, circuit, found, these.left_out)
 
 
 def _told(one: Tried | NotMade) -> str:
@@ -76,45 +81,41 @@ def _told(one: Tried | NotMade) -> str:
     return f"noticed by {len(caught)} of {len(one.answers)} claims" if caught else "equivalent" if one.equivalent else "survived"
 
 
-Grouped = tuple[str, ModelSource, list[Asked], list[tuple[Asked, str]]]
+@dataclass(frozen=True)
+class These:
+    """The claims of one spec about one model. `left_out` take no part, each with the reason; `donor` is an earlier checkpoint, if any."""
+
+    file: str
+    model: ModelSource
+    claims: list[Asked]
+    left_out: list[tuple[Asked, str]]
+    donor: ModelSource | None
 
 
-def grouped(asked: Iterable[Asked], lab: Lab) -> Iterator[Grouped]:
-    """Claims by spec and model; of a series, those about its last checkpoint that ran. With each group the claims that take no part."""
-    every = list(asked)
-    for file in dict.fromkeys(one.file for one in every):
-        here = [one for one in every if one.file == file]
-        for entry in dict.fromkeys(one.entry for one in here):
-            about = [one for one in here if one.entry == entry]
-            last = max(about, key=lambda one: (_place(one.model), one.nodeid)).model
-            model = next(one.model for one in about if one.model == last)
-            found: list[Asked] = []
-            out: list[tuple[Asked, str]] = []
-            for one in about:
-                reason = one.excluded
-                if one.model != model:
-                    reason = f"about an earlier checkpoint than {model.name}"
-                elif lab.models.is_ready_made(model):
-                    reason = "the model was handed over by a fixture or as a module, which is not touched after its test"
-                if reason is None:
-                    found.append(one)
-                else:
-                    out.append((one, reason))
-            yield file, model, found, out
+def grouped(asked: Iterable[Asked], lab: Lab) -> Iterator[These]:
+    """Claims by spec and model; of a series, those about its last checkpoint that ran, the donor being its first."""
+    groups: dict[tuple[str, str, ModelSource | None], list[Asked]] = {}
+    for one in asked:
+        single = one.model if one.model.at is None else None
+        groups.setdefault((one.file, one.entry, single), []).append(one)
+    for (file, _, _), about in groups.items():
+        model = max((one.model for one in about), key=_place)
+        every = {m for one in about for m in (one.question.series or (one.model,))}
+        first = min(every, key=_place)
+        found: list[Asked] = []
+        out: list[tuple[Asked, str]] = []
+        for one in about:
+            reason = one.excluded
+            if one.model != model:
+                reason = f"about an earlier checkpoint than {model.name}"
+            elif lab.models.is_ready_made(model):
+                reason = "the model was handed over by a fixture or as a module, which is not touched after its test"
+            if reason is None:
+                found.append(one)
+            else:
+                out.append((one, reason))
+        yield These(file, model, found, out, first if _place(first) < _place(model) and first.fixture is None else None)
 
 
 def _place(model: ModelSource) -> float:
     return float("-inf") if model.at is None else model.at
-
-
-def donor_of(model: ModelSource, asked: Iterable[Asked]) -> ModelSource | None:
-    """The first checkpoint of the model's series that claims of the run are about; None where it is the model itself, or no series."""
-    if model.at is None:
-        return None
-    known: set[ModelSource] = set()
-    for one in asked:
-        several = one.question.series or (one.question.model,)
-        if any(m == model for m in several) or one.entry in {a.entry for a in asked if a.model == model}:
-            known |= {m for m in several if m.at is not None and m.fixture is None}
-    first = min((m for m in known if m.mutation is None), key=_place, default=None)
-    return None if first is None or _place(first) >= _place(model) else first

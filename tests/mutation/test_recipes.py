@@ -109,7 +109,7 @@ def test_every_unit_is_inside_or_outside_and_never_both(sets):
     for of, n in (("head", 12), ("mlp", 3), ("layer", 3)):
         inside, outside = circuit.inside(of), circuit.outside(of)
         assert len({*inside, *outside}) == len(inside) + len(outside) == n
-    assert {u for u in circuit.inside("head") + circuit.inside("mlp")} == circuit.units
+    assert set(circuit.inside("head") + circuit.inside("mlp")) == circuit.units
     for one in mutations(recipes("all"), circuit):
         assert isinstance(one, NotMade) or len(one.units) == {"pair": 2, "weights": 0, "labels": 0}.get(_of(one), 1)
 

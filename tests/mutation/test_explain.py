@@ -1,0 +1,127 @@
+"""How far an estimate went towards its bound, what is said of survivors, and what counts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_circuits.lab.cost import Cost
+from pytest_circuits.lab.judge import Judgement
+from pytest_circuits.mutants.base import Mutation
+from pytest_circuits.mutation.asked import Asked
+from pytest_circuits.mutation.circuit import Circuit
+from pytest_circuits.mutation.explain import reasons, share_of_way
+from pytest_circuits.mutation.judging import Answer, Behaviour, Tried
+from pytest_circuits.mutation.recipes import NotMade
+from pytest_circuits.mutation.report import Group, content
+from pytest_circuits.mutation.show import lines
+from pytest_circuits.sources import ModelSource
+from pytest_circuits.units import Universe
+from pytest_circuits.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
+
+CIRCUIT = Circuit(Universe(2, 2, 4), {"shared set of a": ("L0H0",)}, "told")
+SAME, OTHER = Behaviour((1.0, 1.0), 0.0, 0.0, False), Behaviour((1.0, 0.75), 2.5, 2.0, True)
+
+
+def judged(value, verdict=CERTIFIED):
+    estimate = None if value is None else Estimate(value, (value - 0.1, value + 0.1), 50, 0.95, "", "reuse")
+    return Judgement(Verdict(verdict, "because"), estimate, Cost(), None)
+
+
+def asked(value, bound, expect=CERTIFIED, name="a"):
+    question = SimpleNamespace(tasks={}, model=ModelSource("m", path="x"))
+    return Asked(f"f::{name}", name, question, bound, expect, judged(value, expect), "m")
+
+
+def answer(before, after, bound, expect=CERTIFIED, how=None, name="a"):
+    return Answer(asked(before, bound, expect, name), judged(after, how or expect), how)
+
+
+@pytest.mark.parametrize(("before", "after", "bound", "expect", "share"), [
+    (0.6, 0.5, Bound(at_least=0.4), CERTIFIED, 0.5),
+    (0.6, 0.7, Bound(at_least=0.4), CERTIFIED, 0.0),
+    (0.6, 0.2, Bound(at_least=0.4), CERTIFIED, 2.0),
+    (0.1, 0.3, Bound(at_most=0.5), CERTIFIED, 0.5),
+    (1.0, 1.05, Bound(0.9, 1.1), CERTIFIED, 0.5),
+    (1.0, 0.9, Bound(0.9, 1.1), CERTIFIED, 1.0),
+    (0.1, 0.2, Bound(at_least=0.5), REFUTED, 0.25),
+    (0.5, 1.0, Bound(0.9, 1.1), REFUTED, 1.25),
+    (0.5, 0.6, Bound(at_least=0.5), CERTIFIED, None),
+    (0.5, None, Bound(at_least=0.4), CERTIFIED, None),
+    (0.5, 0.6, Bound(at_least=0.4), MEASURED, None),
+])  # fmt: skip
+def test_the_share_of_the_way_to_the_bound(before, after, bound, expect, share):
+    found = share_of_way(answer(before, after, bound, expect))
+    assert found == (None if share is None else pytest.approx(share))
+
+
+@given(st.floats(-5, 5), st.floats(-5, 5), st.floats(-4, 4), st.floats(0.01, 3), st.sampled_from([CERTIFIED, REFUTED]))
+def test_a_share_of_one_is_where_the_bound_is_met(before, after, floor, width, expect):
+    bound = Bound(floor, floor + width)
+    share = share_of_way(answer(before, after, bound, expect))
+    inside = floor < after < floor + width
+    if share is not None and share != pytest.approx(1):
+        assert (share < 1) == (inside == (expect == CERTIFIED))
+
+
+def told(units=(), behaviour=OTHER, answers=(), operator="zero-head"):
+    return " | ".join(reasons(Tried(Mutation(operator, units), tuple(answers), {"ioi": behaviour}), CIRCUIT))
+
+
+def test_survivors_are_explained_by_what_was_measured():
+    assert "under other names" in told(operator="permute-heads")
+    assert "equivalent on these prompts" in told(("L0H0",), SAME)
+    found = told(("L1H1",), OTHER, [answer(0.6, 0.55, Bound(0.4)), answer(0.9, 0.5, Bound(0.4), name="b")])
+    assert "L1H1 lies outside the 1 set of components that the claims measured" in found and "accuracy on ioi 1.000 → 0.750" in found
+    assert "b went 80% of the way to its bound, 0.900 → 0.500 [0.400, 0.600], bound at least 0.4" in found
+    assert "lies outside" not in told(("L0H0",), OTHER, [answer(0.6, 0.6, Bound(0.4))])
+    assert "no estimate came nearer" in told(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4))])
+    assert "no claim that expects a verdict" in told(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4), MEASURED)])
+
+
+def document(results, threshold=None, left_out=()):
+    claims = [asked(0.6, Bound(0.4)), asked(0.6, Bound(0.4), name="b")]
+    return content([Group("f", "m", claims, CIRCUIT, results, left_out)], "default", threshold, 1.0)
+
+
+def tried(name, hows, behaviour=OTHER, **more):
+    answers = tuple(answer(0.6, 0.5, Bound(0.4), how=how, name=n) for n, how in zip("ab", hows, strict=False))
+    return Tried(Mutation(name, ("L0H0",) if name == "zero-head" else ()), answers, {"ioi": behaviour}, "f", **more)
+
+
+def test_the_score_counts_what_was_noticed_of_what_could_be():
+    """Of seven: one refuted, one only inconclusive, one only invalid, one survivor; two equivalent and two not made or measured."""
+    found = document([
+        tried("zero-head", ["refuted", "invalid"]), tried("noise", ["inconclusive"]), tried("round", [None, "invalid"]),
+        tried("swap-labels", [None, None]), tried("permute-heads", ["refuted"]), tried("shuffle-labels", [None, None], SAME),
+        Tried(Mutation("noise"), problem="no"), NotMade("reinit-mlp:out", "all in"),
+    ])  # fmt: skip
+    assert (found["noticed"], found["counted"], found["score"]) == (3, 4, 0.75)
+    assert (found["inconclusive_only"], found["invalid_only"], found["unmeasured"]) == (1, 1, 0)
+    statuses = [m["status"] for m in found["specs"][0]["mutants"]]
+    assert statuses == ["noticed", "noticed", "noticed", "survived", "equivalent", "equivalent", "not made", "not made"]
+    a, b = found["specs"][0]["claims"]
+    assert set(a["caught"]) == {"zero-head:L0H0", "noise:sigma=0.1"}, "an equivalent mutant is no catch"
+    assert b["caught"] == {"zero-head:L0H0": "invalid", "round:bits=8": "invalid"}
+    text = "\n".join(lines(found))
+    assert "3 of 4 mutants noticed = 75% (1 only by inconclusive claims, 1 only by invalid claims)" in text
+
+
+def test_a_mutant_that_changed_no_answer_and_is_noticed_all_the_same_counts():
+    found = document([tried("zero-head", ["refuted"], SAME)])
+    assert (found["noticed"], found["counted"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("results", "threshold", "passed"), [
+    ([tried("zero-head", ["refuted"])], 1.0, True),
+    ([tried("zero-head", [None])], 0.5, False),
+    ([tried("zero-head", [None])], None, True),
+    ([tried("zero-head", [None])], 0.0, True),
+    ([], 0.0, False),
+    ([Tried(Mutation("noise"), problem="no", unmeasured=True)], None, False),
+])  # fmt: skip
+def test_what_fails_a_run(results, threshold, passed):
+    assert document(results, threshold)["passed"] is passed

@@ -55,6 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     printed, content = run(folder, "--circuits-update-baseline=new")
     assert content["suite"]["verdicts"]["certified"] == 6, printed
+    (folder / "out.json").rename(folder / "written.json")
     return folder
 
 
@@ -84,6 +85,10 @@ def test_the_release_itself_has_not_moved(project):
     found = {claim["claim"]: claim for claim in content["claims"]}
     assert [found[claim]["verdict"] for claim in DRIFT] == ["certified"] * 4
     assert [found[claim]["estimate"] for claim in DRIFT] == [0.0] * 4
+    assert not any(claim["baseline"]["inconsistent"] for claim in found.values())
+    written = json.loads((project / "written.json").read_text(encoding="utf-8"))["claims"]
+    same = ("claim", "estimate", "interval", "n", "verdict")
+    assert [[one[key] for key in same] for one in written] == [[one[key] for key in same] for one in content["claims"]], "as it was written"
     assert content["suite"]["drift"]["same_model"]
     assert "0 moved by more than noise" in printed
 
@@ -103,6 +108,8 @@ def test_permuted_heads_are_equivalent_by_function_only(reports):
     assert len(matched["details"]["became"]) >= 24, "no key-value group, of two heads each, stayed where it was"
     assert matched["details"]["mean_match_quality"] > 0.95
     assert any("not by name" in line for line in matched["details"]["told"])
+    assert "heads are defined up to a permutation" in found["same-by-name"]["details"]["told"][-1]
+    assert not any("up to a permutation" in line for line in matched["details"]["told"])
 
 
 def test_every_head_of_the_permuted_release_is_found_again(reports):
@@ -136,3 +143,22 @@ def test_fine_tuning_moved_the_circuit_of_addition_and_not_its_accuracy(reports)
         assert found[claim]["verdict"] != "certified" and found[claim]["estimate"] < -0.1
     moved = found["recurs"]["baseline"]["circuits"]["shared_set"]
     assert moved["entered"] and moved["left"] and set(moved["beyond_noise"]) & {*moved["left"]}
+
+
+@pytest.mark.parametrize("name", ["zeroed-head", "permuted", "int8"])
+def test_claims_about_drift_that_were_added_after_the_release_say_the_same(project, reports, name):
+    """From the entries of the claims that they are about; what needs circuits of single examples says what to run on which checkpoint."""
+    folder = project / "later"
+    folder.mkdir(exist_ok=True)
+    content = json.loads((project / "core.circuits.baseline.json").read_text(encoding="utf-8"))
+    content["claims"] = {key: entry for key, entry in content["claims"].items() if entry["property"] != "drift"}
+    (folder / "core.circuits.baseline.json").write_text(json.dumps(content), encoding="utf-8")
+    report = run(project, f"--circuits-model=candidate={project / name}", "--circuits-baseline=later")[1]
+    found = {one["claim"]: one for one in report["claims"]}
+    own = claims(reports, name)
+    for claim in ("as-accurate", "recurs-as-much"):
+        assert all(found[claim][key] == own[claim][key] for key in ("estimate", "interval", "n", "verdict"))
+        assert found[claim]["details"]["release"].startswith("baseline, the entry of '")
+    for claim in ("same-by-name", "same-by-function"):
+        assert "keeps no circuits of single examples" in found[claim]["reason"]
+        assert "--circuits-model=candidate=RELEASE --circuits-update-baseline=new" in found[claim]["reason"]

@@ -159,6 +159,12 @@ def load(tmp_path, monkeypatch):
     return load
 
 
+def test_another_model_on_the_command_line_is_no_mistake_of_the_spec(load, tmp_path):
+    load("trajectory: {of: {accuracy: {task: addition}}, shape: emerges_by, at: 15}, at_least: 0.2, model: run")
+    (case,) = [one for one in load_suite(tmp_path / "s.circuits.yaml", models={"run": "elsewhere"}).claims if one.name == "d"]
+    assert [model.path for model in case.series] == [str(tmp_path / "elsewhere")], "which makes the claim invalid, and refuses no spec"
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found_in_the_spec_with_its_place(load, name):
     text, column, told = MISTAKES[name]

@@ -167,3 +167,8 @@ def test_the_schema_accepts_claims_as_they_are_written():
     assert wrong({"of": "core"}) and wrong({"of": "core", "within": 0.1}, at_least=0.1)
     assert wrong({"of": "core", "within": -1}) and wrong({"of": {"reuze": {}}, "within": 0.1})
     assert wrong({"of": 3, "within": 0.1})
+    assert not wrong({"of": "core", "against": "m", "max_n": 512, "within": 0.1})
+    assert wrong({"of": "core", "against": "m", "max_n": 0, "within": 0.1})
+    curve = {"of": {"drift": {"of": "core", "against": "m"}}, "shape": "spread"}
+    spec = {"version": 1, "models": {"m": {"path": "m"}}, "claims": {"c": {"trajectory": curve, "at_most": 0.1}}}
+    assert not list(checks.faults(spec, schema, schema))

@@ -11,12 +11,11 @@ from ..lab.lab import Lab
 from ..lab.plan import Forecast, Planner
 from ..lab.question import Looks, Question
 from ..mutants.base import Mutation
-from ..properties.base import Parameters
 from ..requests import Request
 from ..spec.suite import ClaimCase
 from .asked import Asked
 from .circuit import circuit_of
-from .judging import gates, mutated
+from .judging import gate_of, gates, mutated
 from .recipes import NotMade, mutations
 from .stage import Stage, grouped
 
@@ -61,9 +60,8 @@ def _of(planner: Planner, mutation: Mutation, claims: Sequence[Asked]) -> Foreca
     found, tasks = Forecast(), set()
     for asked in claims:
         for task in asked.question.tasks.values():
-            p = asked.question.parameters
-            if task not in tasks and isinstance(p, Parameters):
-                found += planner.add(_asking(gates(asked.model, task, p, mutation)))
+            if task not in tasks:
+                found += planner.add(_asking(gates(asked.model, task, gate_of(asked.question.parameters), mutation)))
                 tasks.add(task)
         prop, claim = Looks.of(mutated(asked.question, mutation)).at(0).claim()
         try:

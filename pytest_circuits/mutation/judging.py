@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..errors import CircuitsError, MutationError, Offline
 from ..lab.judge import Judgement, judge_claim
 from ..lab.lab import Lab
 from ..lab.question import Question
 from ..mutants.base import Mutation
-from ..properties.base import Parameters
+from ..properties.base import AnyParameters, Parameters
 from ..properties.measured import part
 from ..requests import Ablate, Request
 from ..sources import ModelSource, TaskSource
@@ -115,11 +116,16 @@ def behaviours(lab: Lab, model: ModelSource, claims: Iterable[Asked], mutation: 
     """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
     found: dict[str, Behaviour] = {}
     for asked in claims:
-        p = asked.question.parameters
         for name, task in asked.question.tasks.items():
-            if name not in found and isinstance(p, Parameters):
-                found[name] = _behaviour(lab, model, task, p, mutation)
+            if name not in found:
+                found[name] = _behaviour(lab, model, task, gate_of(asked.question.parameters), mutation)
     return found
+
+
+def gate_of(parameters: AnyParameters) -> Parameters:
+    """The parameters by which a claim's competence gate measures: its own, those of the claim inside it, or the defaults."""
+    inner: Any = getattr(getattr(parameters, "of", None), "parameters", None)
+    return next((p for p in (parameters, inner) if isinstance(p, Parameters)), Parameters())
 
 
 def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[Request, Request]:

@@ -310,3 +310,18 @@ def test_a_spec_of_studies_alone_makes_no_mutants(project):
     assert box.run(PLACES).ret == 0
     (spec,) = box.mutation["specs"]
     assert spec["problem"] == "all claims are studies, which expect no verdict" and spec["mutants"] == [] and box.mutation["score"] is None
+
+
+def test_a_claim_about_drift_is_held_against_the_release_as_always(project):
+    """12 examples on which nothing changed give ±0.66; a mutant that answers nothing is no release that can be compared."""
+    box = project()
+    box.spec(NECESSARY + """
+as-released:
+  drift: {of: matters, within: 0.7}
+""")  # fmt: skip
+    box.run("--circuits-update-baseline=new")
+    baseline = (box.path / "s.circuits.baseline.json").read_bytes()
+    assert box.run("-k", "as-released", "--circuits-mutate=zero-head:L0H2,zero-head:L1H0").ret == 0, box.result.stdout.str()
+    assert list(box.mutants["zero-head:L0H2"]["caught_by"]) == ["s.circuits.yaml::as-released::candidate::words"]
+    assert box.mutants["zero-head:L1H0"]["status"] == "equivalent"
+    assert (box.path / "s.circuits.baseline.json").read_bytes() == baseline

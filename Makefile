@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 PAPERS := consistency_specificity neuron_circuits gradient_causal
 
-.PHONY: specs papers test lint setup clean models benchmarks calibrate docs
+.PHONY: specs papers mutation test lint setup clean models benchmarks calibrate docs
 
 # The quick tier of the ready specs, on the shipped reference models.
 specs: setup
@@ -16,6 +16,12 @@ papers: setup
 	  $(BIN)/python -m pytest specs/$$paper -n 2 --circuits-no-cache --circuits-json=build/$$paper.json || test $$? -eq 1 || exit 1; \
 	done
 	$(BIN)/python -m docs.results $(foreach paper,$(PAPERS),$(paper)=build/$(paper).json)
+
+# Which damages of the shipped Llama the quick tiers of the ready specs notice, and the page about it; some ten minutes.
+mutation: setup
+	$(BIN)/python -m pytest specs/core.circuits.yaml specs/consistency_specificity specs/neuron_circuits \
+	  -m "not slow" -k "candidate or (llama and not 8layers and not olmo2)" --circuits-mutate --circuits-json=build/mutation.json
+	$(BIN)/python -m docs.results mutation=build/mutation.json
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from pytest_circuits.lab.parts import examples_of
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.base import Claim, task_names
-from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Sweep
+from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Read, Sweep, Unforeseen
 from pytest_circuits.results import Attribution, Conservation, Description, Encoded, Outcome, SweepOutcome
 from pytest_circuits.results import Norms as NormsResult
 from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.tasks.base import PromptPair, Task
+from pytest_circuits.tasks.drawn import KIND as DRAWN
 from pytest_circuits.units import Universe
 from pytest_circuits.verdict import Estimate
 
@@ -100,6 +102,12 @@ class World:
         self.asked.append(request)
         if isinstance(request, Describe):
             return Description(self.fingerprint, "made-up", 1, self.universe, "float32")
+        if isinstance(request, Unforeseen):
+            return None
+        if isinstance(request, Read):
+            return _written(request.task.name, self.tasks[request.task.name])
+        if request.task.kind == DRAWN:
+            return self._of_drawn(request)
         task = self.tasks[request.task.name]
         encoded = task.encoded()
         if isinstance(request, Encode):
@@ -121,6 +129,19 @@ class World:
             return SweepOutcome(found.correct.T, found.metric.T, found.log_prob.T, base, self.universe.component_names)
         assert isinstance(request, Ablate)
         return self._outcome([self._behave(task, request, request.level, set(one), request.mode) for one in request.sets], rows)
+
+    def _of_drawn(self, request: Any) -> Any:
+        """Of pairs that were drawn from a task's rows."""
+        places = [row[0].rpartition("/") for row in request.task.options["pairs"]]
+        task, rows = self.tasks[places[0][0]], np.asarray([int(row) for _, _, row in places])
+        if isinstance(request, Encode):
+            return Encoded(len(rows), tuple(f"g{i}" for i in range(len(rows))), "drawn")
+        assert isinstance(request, Ablate)
+        if not json.loads(request.options).get("each"):
+            return self._outcome([self._behave(task, request, request.level, set(one), request.mode) for one in request.sets], rows)
+        each = [self._behave(task, request, request.level, set(one), request.mode) for one in request.sets]
+        own = [self._outcome([one], rows[[i]]) for i, one in enumerate(each)]
+        return Outcome(*(np.concatenate([getattr(one, name) for one in own], 1) for name in Behaviour._fields))
 
     def _behave(self, task: Sample, request: Any, level: str, names: Iterable[str] | None, mode: str = "remove") -> Behaviour:
         options = json.loads(request.options)
@@ -153,6 +174,12 @@ class World:
         assert task.totals is not None and task.metric is not None
         boundaries = ("embeddings", *(f"L{i}" for i in range(task.totals.shape[1] - 1)))
         return Conservation(boundaries, task.totals[rows].astype(float), task.metric[rows].astype(float))
+
+
+def _written(name: str, sample: Sample) -> Task:
+    """The examples as prompt pairs: a clean prompt says which one it is."""
+    pairs = (PromptPair(f"{name}/{i}", f"{name}/{i} corrupt", "a", ("b",), group=group) for i, group in enumerate(sample.encoded().groups))
+    return Task(name, tuple(pairs))
 
 
 def ask(name: str, parameters: Mapping[str, Any], worlds: Mapping[str, World], series: Sequence[str] = ()) -> Estimate:

@@ -29,7 +29,7 @@ from .models import BUDGET, Models, Opener
 from .parts import examples_of
 from .store import BusyError, Store
 
-REQUESTS = (Read, Unforeseen, Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve)
+REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve, Read, Unforeseen)
 
 
 def _load_source(source: TaskSource) -> Task:

@@ -206,7 +206,7 @@ def _competent(p: ForAll, table: Table, draws: Sequence[Example]) -> dict[str, i
     if judged < p.min_accuracy * (len(draws) - unfit) or not judged:
         raise Invalid(
             f"of {len(draws)} prompts drawn from task {p.prompts.task!r}, {unfit} do not fit the tokenizer and the intact model answers "
-            f"{right} of the other {len(draws) - unfit} correctly, below min_accuracy {p.min_accuracy:g}: there is no behaviour to explain",
+            f"{right} of the other {len(draws) - unfit} correctly (min_accuracy is {p.min_accuracy:g}): there is no behaviour to explain",
             counts,
         )
     if judged < p.min_accuracy * len(draws):

@@ -133,4 +133,6 @@ def _validated(model: type[BaseModel], options: Mapping[str, Any], what: str) ->
         name = str(first["loc"][0]) if first["loc"] else ""
         if first["type"] == "extra_forbidden":
             raise OptionError(f"{what} has no parameter {name!r}; {suggestion(name, model.model_fields)}") from None
+        if first["type"] == "missing":
+            raise OptionError(f"{what} needs the parameter {name!r}") from None
         raise OptionError(f"{what}: {name}={options.get(name)!r} is not allowed: {first['msg']}") from None

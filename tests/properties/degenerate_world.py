@@ -57,7 +57,14 @@ HEALTHY: dict[str, dict[str, Any]] = {
     "trajectory": {"of": {"reuse": {"task": "t", **SHARED}}, "shape": "spread"},
     "drift": {"of": {"reuse": {"task": "t", **SHARED}}, "against": "m1"},
     "steering": {"task": "t", "neurons": 3, "factor": 0.0, "against": "control"},
+    "for_all": {"prompts": {"task": "t"}, "remove": {"task": "t", "p": 0.8}, "check": "answer_changes", "examples": 20, **COMPONENT},
 }
+
+
+def removing(p: float) -> dict[str, Any]:
+    """What `for_all` removes, with another share."""
+    return {"for_all": {"remove": {"task": "t", "p": p}}}
+
 
 Table = np.ndarray[Any, Any]
 
@@ -249,8 +256,8 @@ SITUATIONS: dict[str, Setting] = {
         own={"layer_profile": {"part": None, "layers": [0, 2]}, "steering": {"neurons": None, "units": EVERY_NEURON}},
     ),
     "no control can be drawn": Setting(scores=_mlps, own={"steering": {"neurons": None, "units": EVERY_NEURON[:5]}}),
-    "p asks for one example": Setting(parameters={"p": 0.01}),
-    "p asks for all": Setting(parameters={"p": 1.0}),
+    "p asks for one example": Setting(parameters={"p": 0.01}, own=removing(0.01)),
+    "p asks for all": Setting(parameters={"p": 1.0}, own=removing(1.0)),
 }
 
 

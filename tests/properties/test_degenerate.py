@@ -25,7 +25,7 @@ ROLES = "gradient_ablation_agreement hidden_heroes gradient_bloats role_stabilit
 NEURONS = "neuron_faithfulness neuron_completeness neurons_to_reach sparsity_ratio"
 CURVES = "cpr cmd"
 OVER = "trajectory drift"  # of reuse
-GATED = f"{CIRCUITS} {SETS} {ROLES} {NEURONS} {CURVES} conservation {OVER} steering"
+GATED = f"{CIRCUITS} {SETS} {ROLES} {NEURONS} {CURVES} conservation {OVER} steering for_all"
 EVERY = f"accuracy {GATED}"
 EMPTY = "the shared set of task '{task}' is empty: no component is in 16 of 20 circuits (P = 0.8)"
 ALL = "is all 12 components: nothing could fail to be in it"
@@ -40,16 +40,19 @@ def but(names: str, *others: str) -> str:
     return " ".join(name for name in names.split() if name not in gone)
 
 
+SCORED = f"{CIRCUITS} {but(SETS, 'cross_task_ablation')} {OVER} for_all"  # need circuits of task 't'
+
+
 # situation → [(a fragment of the reason, or FINITE, UNSETTLED, or the value, the properties)]
 TABLE = {
     "empty shared set": [
         (0.0, "reuse shared_size"),
-        (EMPTY.format(task="t"), but(SETS, "cross_task_ablation")),
+        (EMPTY.format(task="t"), f"{but(SETS, 'cross_task_ablation')} for_all"),
         (EMPTY.format(task="u"), "cross_task_ablation"),
         (FINITE, f"accuracy composition layer_profile {ROLES} {NEURONS} {CURVES} conservation {OVER} steering"),
     ],
     "all scores zero": [
-        ("all eap scores of task 't' are zero, so no example has a circuit", f"{CIRCUITS} {but(SETS, 'cross_task_ablation')} {OVER}"),
+        ("all eap scores of task 't' are zero, so no example has a circuit", SCORED),
         ("all eap scores of task 'u' are zero, so no example has a circuit", "cross_task_ablation"),
         ("all 12 components have the same mean weight_gradient score (0)", ROLES),
         ("all relp scores of the 24 neurons on task 't' are zero", NEURONS),
@@ -59,7 +62,7 @@ TABLE = {
         (FINITE, "accuracy conservation"),
     ],
     "a score is NaN": [
-        ("1 of 480 eap scores of task 't' are NaN or infinite", f"{CIRCUITS} {but(SETS, 'cross_task_ablation')} {OVER}"),
+        ("1 of 480 eap scores of task 't' are NaN or infinite", SCORED),
         ("1 of 480 eap scores of task 'u' are NaN or infinite", "cross_task_ablation"),
         ("1 of 12 components have weight_gradient scores that are NaN or infinite", ROLES),
         ("1 of 24 relp scores of neurons on task 't' are NaN or infinite", f"{NEURONS} steering"),
@@ -68,7 +71,7 @@ TABLE = {
         (FINITE, "accuracy conservation"),
     ],
     "a score is infinite": [
-        ("1 of 480 eap scores of task 't' are NaN or infinite", f"{CIRCUITS} {but(SETS, 'cross_task_ablation')} {OVER}"),
+        ("1 of 480 eap scores of task 't' are NaN or infinite", SCORED),
         ("1 of 480 eap scores of task 'u' are NaN or infinite", "cross_task_ablation"),
         ("1 of 12 components have weight_gradient scores that are NaN or infinite", ROLES),
         ("1 of 24 relp scores of neurons on task 't' are NaN or infinite", f"{NEURONS} steering"),
@@ -87,7 +90,7 @@ TABLE = {
         (FINITE, but(EVERY, "jaccard specificity decomposition stability")),
     ],
     "one component": [
-        ("a circuit of size 3 is all 1 components", f"{CIRCUITS} {SETS} {OVER}"),
+        ("a circuit of size 3 is all 1 components", f"{CIRCUITS} {SETS} {OVER} for_all"),
         ("the model has 1 component, and a ranking needs at least 2", ROLES),
         ("6 neurons are asked for, but the model has 1", "neuron_faithfulness neuron_completeness"),
         ("the universe has 1 unit", "neurons_to_reach sparsity_ratio"),
@@ -99,20 +102,20 @@ TABLE = {
     "one example, in sample": [(f"1 {NO_GROUPS} (templates, entities, prompts); at least 5 are needed", EVERY)],
     "one group": [(f"40 {NO_GROUPS} (templates, entities), and each side of the split needs at least 5", EVERY)],
     "K is N": [
-        (f"a circuit of size 100% {ALL}", f"{CIRCUITS} {but(SETS, 'superadditivity joint_ablation')} {OVER}"),
+        (f"a circuit of size 100% {ALL}", f"{CIRCUITS} {but(SETS, 'superadditivity joint_ablation')} {OVER} for_all"),
         ("the set is all 12 components: nothing is left to compare with", "superadditivity joint_ablation"),
         ("100% neurons are all 24 of the model: nothing is left to ablate", "neuron_faithfulness neuron_completeness"),
         ("100% neurons are asked for, and the model has 24: that is no cluster", "steering"),
         (FINITE, f"accuracy {ROLES} neurons_to_reach sparsity_ratio {CURVES} conservation"),
     ],
     "K is above N": [
-        (f"a circuit of size 99 {ALL}", f"{CIRCUITS} {SETS} {OVER}"),
+        (f"a circuit of size 99 {ALL}", f"{CIRCUITS} {SETS} {OVER} for_all"),
         ("99 neurons are asked for, but the model has 24", "neuron_faithfulness neuron_completeness"),
         ("99 neurons are asked for, and the model has 24: that is no cluster", "steering"),
         (FINITE, f"accuracy {ROLES} neurons_to_reach sparsity_ratio {CURVES} conservation"),
     ],
     "nothing changes anything": [
-        (0.0, "necessity sufficiency cross_task_ablation specificity decomposition superadditivity joint_ablation steering"),
+        (0.0, "necessity sufficiency cross_task_ablation specificity decomposition superadditivity joint_ablation steering for_all"),
         (1.0, "accuracy"),
         ("no ablation changes the loss: there is no causal ranking to agree with", ROLES),
         ("the mean logit_diff is 1 intact and 1 with all neurons ablated: ablation does not lower it", NEURONS),
@@ -145,6 +148,7 @@ TABLE = {
         ("a relative value divides by the intact accuracy, which is 0", "necessity sufficiency"),
         ("the intact accuracy on task 't' is 0.000 with interval [0.000, 0.213], which is not clearly above 0", "cross_task_ablation"),
         ("the intact accuracy is 0, so there are no correct answers to keep a share of", "superadditivity"),
+        ("the intact model answers 0 of the other 20 correctly", "for_all"),
         (FINITE, f"{CIRCUITS} jaccard circuit_match stability {ROLES} {NEURONS} {CURVES} conservation {OVER} steering"),
     ],
     "the shared set is everything": [
@@ -153,7 +157,7 @@ TABLE = {
         ("the shared set of task 't' is all 12 components: removing it leaves no model", "specificity decomposition"),
         ("the shared set of task 'u' is all 12 components: removing it leaves no model", "cross_task_ablation"),
         ("these are all 3 layers of the model", "layer_profile"),
-        ("the set is all 12 components: nothing is left to compare with", "superadditivity joint_ablation"),
+        ("the set is all 12 components: nothing is left to compare with", "superadditivity joint_ablation for_all"),
         ("the cluster is all 24 neurons of the model", "steering"),
         (1.0, "accuracy reuse shared_size jaccard circuit_match stability"),
         (FINITE, f"composition {ROLES} {NEURONS} {CURVES} conservation {OVER}"),
@@ -164,7 +168,7 @@ TABLE = {
         (FINITE, but(EVERY, "necessity sufficiency decomposition joint_ablation steering")),
     ],
     "p asks for one example": [
-        ("p: 0.01 of 20 discovery examples is a single one", f"reuse shared_size {SETS} {OVER}"),
+        ("p: 0.01 of 20 discovery examples is a single one", f"reuse shared_size {SETS} {OVER} for_all"),
         (FINITE, f"accuracy composition layer_profile {ROLES} {NEURONS} {CURVES} conservation steering"),
     ],
     "p asks for all": [
@@ -260,7 +264,7 @@ def test_a_measurement_that_fails_makes_no_property_say_anything(monkeypatch):
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))  # for_all has a search inside
 @given(
     seed=st.integers(0, 10**6), layers=st.integers(1, 4), heads=st.integers(1, 5), neurons=st.integers(2, 12), n=st.integers(10, 60),
     size=st.integers(1, 8), p=st.sampled_from([0.3, 0.6, 0.9, 1.0]), each=st.integers(1, 3), weak=st.booleans(), gate=st.booleans(),

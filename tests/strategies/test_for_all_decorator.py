@@ -10,7 +10,7 @@ import pytest
 COUNTRIES = ["Austria", "Cuba", "Egypt", "France", "Italy", "Japan", "Kenya", "Peru"]
 CITIES = ["Vienna", "Havana", "Cairo", "Paris", "Rome", "Tokyo", "Nairobi", "Lima"]
 HEAD = f"""
-import json
+import json, time
 from hypothesis import HealthCheck, Phase, Verbosity, assume, example, given, seed, settings
 from pytest_circuits import PromptPair
 from pytest_circuits import strategies as cs
@@ -122,6 +122,7 @@ settings.register_profile("strict", deadline=1)
 settings.load_profile("strict")
 @cs.for_all(pair=PAIRS)
 def test_slow(circuits, pair):
+    time.sleep(0.005)
     assert circuits.model("plain").answer(pair).correct
 """
     run(project, source).assert_outcomes(passed=1)

@@ -42,7 +42,7 @@ def differences(clean: str, corrupt: str) -> list[tuple[str, str]]:
 
 
 def test_these_are_the_built_in_tasks():
-    others = ("arc_challenge", "arc_easy", "template")  # ARC needs data that is not here, templates need words: they have tests of their own
+    others = ("arc_challenge", "arc_easy", "template")  # of data that is not here, or of words: tests of their own
     assert sorted((*NAMES, *others)) == TASKS.names()
 
 

@@ -56,6 +56,12 @@ def test_facts_follow_the_word_in_their_slot_and_templates_go_with_their_corrupt
     }
 
 
+def test_slots_with_the_same_words_never_take_the_same_one():
+    slots = {"A": NAMES, "B": NAMES, "C": ["Ann", "Bob"]}
+    task = load_task("template", n=24, template="{A} saw {B} and {C}", corrupt="nobody saw {C}", slots=slots, answer="x", foil="y")
+    assert {p.clean for p in task} == {f"{a} saw {b} and {c}" for a, b in itertools.permutations(NAMES, 2) for c in ("Ann", "Bob")}
+
+
 def test_doubled_braces_are_braces():
     [pair] = load_task("template", n=1, template="{{{A}}}", corrupt="{{}}", slots={"A": ["x"]}, answer="y", foil="z")
     assert (pair.clean, pair.corrupt) == ("{x}", "{}")
@@ -84,6 +90,11 @@ def test_fillings_whose_corruption_changes_nothing_are_passed_over():
 def test_mistakes_are_told_with_the_text_that_has_them(change, message):
     with pytest.raises(OptionError, match=message):
         load_task("template", **{**GIVING, **change})
+
+
+def test_a_template_needs_its_words():
+    with pytest.raises(OptionError, match="task 'template' needs the parameter 'template'"):
+        load_task("template")
 
 
 PAIRS = st.builds(

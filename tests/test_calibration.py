@@ -42,7 +42,7 @@ def test_false_verdicts_are_no_more_frequent_than_nominal(name):
 
 
 def test_every_property_with_an_interval_of_its_own_is_simulated():
-    """Drift's are those of its claim, or bootstraps of the same overlaps; that of a search is Clopper and Pearson's of independent draws."""
+    """Drift's are those of its claim, or bootstraps of the same overlaps; a search's is that of independent draws, exact."""
     assert {one.property for one in ALL.values()} == set(PROPERTIES.builtin) - {"drift", "for_all"}
 
 

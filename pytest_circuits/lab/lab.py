@@ -164,11 +164,11 @@ class Lab:
 
     def _read(self, source: TaskSource) -> Task | CircuitsError:
         try:
+            if source.mutation is not None:
+                return relabelled(self.task(intact_task(source)), Mutation.read(source.mutation))
             return self._load_task(source)
         except CircuitsError as problem:
             return problem
-            if source.mutation is not None:
-                return relabelled(self.task(intact_task(source)), Mutation.read(source.mutation))
         except Exception as problem:
             wrapped = TaskError(f"task {source.name!r} ({source.target}) cannot be read: {type(problem).__name__}: {problem}")
             wrapped.__cause__ = problem

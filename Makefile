@@ -19,7 +19,7 @@ papers: setup
 
 # Which damages of the shipped Llama the quick tiers of the ready specs notice, and the page about it; some ten minutes.
 mutation: setup
-	$(BIN)/python -m pytest specs/core.circuits.yaml specs/consistency_specificity specs/neuron_circuits \
+	$(BIN)/python -m pytest specs/core.circuits.yaml specs/all_prompts.circuits.yaml specs/consistency_specificity specs/neuron_circuits \
 	  -m "not slow" -k "candidate or (llama and not 8layers and not olmo2)" --circuits-mutate --circuits-json=build/mutation.json
 	$(BIN)/python -m docs.results mutation=build/mutation.json
 

@@ -127,3 +127,21 @@ def test_two_workers_measure_each_thing_once_and_agree(first, tmp_path):
     assert verdicts(shared) == verdicts(report)
     assert shared["suite"]["cost"]["forwards"] == report["suite"]["cost"]["forwards"]
     assert [c["estimate"] for c in shared["claims"]] == [c["estimate"] for c in report["claims"]]
+
+
+def test_the_spec_about_all_prompts_finds_the_counterexample_and_reruns_without_a_forward(tmp_path):
+    spec = ROOT / "specs" / "all_prompts.circuits.yaml"
+    code, report, text = run(spec, tmp_path / "cache", tmp_path / "out.json", "--hypothesis-seed=0")
+    assert code == 0, text
+    assert verdicts(report) == {
+        "no-sum-survives-without-the-core::candidate": "certified",
+        "no-component-outside-flips-a-capital::candidate": "certified",
+        "no-component-outside-flips-a-name::candidate": "refuted",
+        "hardly-any-does::candidate": "certified",
+    }
+    refuted = next(c for c in report["claims"] if c["verdict"] == "refuted")
+    assert len(refuted["details"]["counterexample"]["units"]) == 1
+    assert report["suite"]["cost"]["forwards"] < 150, "hundreds of prompts in a few batches"
+    _, again, _ = run(spec, tmp_path / "cache", tmp_path / "again.json", "--hypothesis-seed=0")
+    assert again["suite"]["cost"]["forwards"] == 0
+    assert verdicts(again) == verdicts(report)

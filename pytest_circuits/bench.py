@@ -286,9 +286,9 @@ class BenchModel:
         """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
 
         Measured through the cache, and under `strategies.for_all` together with those of the other examples. `like`: the task whose way of
-        scoring applies; without it the answer is compared with the foils if there are any, else with the whole vocabulary. `kind`: zero, scale
-        or counterfactual, with its `options`. Raises `TaskError` for a pair that does not fit the tokenizer, which hypothesis takes as a
-        failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
+        scoring applies; without it the answer is compared with the foils if there are any, else with the whole vocabulary. `kind`:
+        zero, scale or counterfactual, with its `options`. Raises `TaskError` for a pair that does not fit the tokenizer, which
+        hypothesis takes as a failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
         """
         from .answers import answered, trial_of
 

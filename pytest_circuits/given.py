@@ -36,7 +36,7 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     from .engine.loading import behaviour_digest, weights_digest
 
     mark = f"memory:{weights_digest(module)}:{behaviour_digest(module)}"
-    mark += ("" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}")
+    mark += "" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}"
     source = replace(named, loader=mark, fixture=None)
     if state.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
         state.handed_over[source] = module

@@ -105,8 +105,8 @@ def encode(task: Task, tokenizer: Any, vocab_size: int, max_length: int | None =
 
     Raises `TaskError` for text that the tokenizer does not know, ids outside the model's vocabulary, prompts longer
     than `max_length` tokens, and pairs that do not fit: unequal lengths, an answer that no token tells from a foil. A
-    task with `more` has such pairs replaced, at most 20·n draws; one with `unfit: drop` goes without them. A task that continues another one begins with exactly the pairs that
-    the other has here, replaced ones included.
+    task with `more` has such pairs replaced, at most 20·n draws; one with `unfit: drop` goes without them. A task that
+    continues another one begins with exactly the pairs that the other has here, replaced ones included.
     """
     if not task.pairs:
         raise TaskError(f"task {task.name!r} has no prompt pairs")

@@ -116,7 +116,9 @@ class CircuitParameters(Parameters):
     def _attribution_fits(self) -> CircuitParameters:
         check_method(self.attribution, self.attribution_options, self.level, self.metric)
         if self.threshold is not None and "size" in self.model_fields_set:
-            raise ValueError("size and threshold are two ways to cut a ranking: give one (a claim's own goes before the other of the defaults)")
+            raise ValueError(
+                "size and threshold are two ways to cut a ranking: give one (a claim's own goes before the other of the defaults)"
+            )
         self._contrast_fits()
         return self
 

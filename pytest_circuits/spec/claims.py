@@ -89,10 +89,23 @@ def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
     line, column = problems.document.key(where)
     return [
         ClaimCase(
-            name, prop.name, one.parameters, target.model, {task: context.tasks[task] for task in task_names(one.parameters)},
-            bound, entry.expect, marks, line, column, (target.name, *one.ids), entry.description, target.series, target.entry,
+            name,
+            prop.name,
+            one.parameters,
+            target.model,
+            {task: context.tasks[task] for task in task_names(one.parameters)},
+            bound,
+            entry.expect,
+            marks,
+            line,
+            column,
+            (target.name, *one.ids),
+            entry.description,
+            target.series,
+            target.entry,
         )
-        for target in targets for one in found
+        for target in targets
+        for one in found
     ]
 
 
@@ -111,8 +124,9 @@ def _property(problems: Problems, where: Where, claim: Mapping[str, Any]) -> Pro
     if not known and not wanted:
         problems.at_key(where, f"a claim needs one property; allowed: {', '.join(PROPERTIES)}")
     for key in known[1:]:
-        problems.at_key((*where, key), f"a claim has one property, and {known[0]!r} is here already; make {key!r} a claim of its own",
-                        about=where)
+        problems.at_key(
+            (*where, key), f"a claim has one property, and {known[0]!r} is here already; make {key!r} a claim of its own", about=where
+        )
     return PROPERTIES.get(known[0]) if known else None
 
 
@@ -132,8 +146,9 @@ def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[
     return ClaimEntry(**good), bad
 
 
-def _bound(problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimEntry, bad: set[str],
-           prop: Property | None) -> Bound | None:
+def _bound(
+    problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimEntry, bad: set[str], prop: Property | None
+) -> Bound | None:
     given = [key for key in BOUNDS if key in claim]
     if not given and prop is not None and prop.bound is not None:
         return prop.bound
@@ -164,8 +179,9 @@ def _check_bound(problems: Problems, where: Where, claim: Mapping[str, Any], pro
         problems.at_value((*where, key), f"a vacuous bound on {prop.name}: {empty}")
 
 
-def _check_series(context: Context, where: Where, claim: Mapping[str, Any], prop: Property, targets: Iterable[Target],
-                  parameters: Iterable[Any]) -> None:
+def _check_series(
+    context: Context, where: Where, claim: Mapping[str, Any], prop: Property, targets: Iterable[Target], parameters: Iterable[Any]
+) -> None:
     """Refuse a series that the claim cannot be about.
 
     What another series on the command line, or a pattern that matches more checkpoints later in training, could mend is no mistake of the

@@ -81,12 +81,18 @@ class ModelEntry(Grammar):
     """A model: a directory or hub id, a callable or a pytest fixture that returns the model and its tokenizer, or a series of models."""
 
     path: Annotated[Text | Absent, Field(description="A directory, relative to this file, or a hub id such as org/name.")] = None
-    checkpoints: Annotated[Checkpoints | Absent, Field(
-        description="Makes the entry a series of models: directories (a list, or a pattern such as ../run/step-*), relative to `path` or "
-        "to this file; those of a pattern within a range of steps; or revisions of the hub id in `path`.")] = None
+    checkpoints: Annotated[
+        Checkpoints | Absent,
+        Field(
+            description="Makes the entry a series of models: directories (a list, or a pattern such as ../run/step-*), relative to "
+            "`path` or to this file; those of a pattern within a range of steps; or revisions of the hub id in `path`."
+        ),
+    ] = None
     loader: Annotated[Reference | Absent, Field(description="A callable 'package.module:function', in place of `path`.")] = None
-    fixture: Annotated[FixtureName | Absent, Field(
-        description="A pytest fixture that returns a directory, a hub id, a model, or a model and its tokenizer.")] = None
+    fixture: Annotated[
+        FixtureName | Absent,
+        Field(description="A pytest fixture that returns a directory, a hub id, a model, or a model and its tokenizer."),
+    ] = None
     revision: Annotated[Text | Absent, Field(description="Branch, tag or commit of a hub id.")] = None
     dtype: Annotated[Dtype | Absent, Field(description="Type of the weights; the checkpoint's own by default.")] = None
     device: Annotated[Text | Absent, Field(description="Such as cpu, cuda or cuda:1.")] = None
@@ -118,16 +124,22 @@ class ClaimEntry(Grammar):
     at_least: Annotated[Number | Absent, Field(description="Certified when the whole interval is at or above this.")] = None
     at_most: Annotated[Number | Absent, Field(description="Certified when the whole interval is at or below this.")] = None
     within: Annotated[list[Number], Field(min_length=2, max_length=2)] | Absent = Field(
-        default=None, description="Certified when the whole interval lies between the two numbers.")
-    expect: Annotated[Literal["certified", "refuted", "inconclusive", "invalid", "measured"], Field(
-        description="The verdict with which the test passes: refuted makes a negative control, measured (any but invalid) a study.")
+        default=None, description="Certified when the whole interval lies between the two numbers."
+    )
+    expect: Annotated[
+        Literal["certified", "refuted", "inconclusive", "invalid", "measured"],
+        Field(description="The verdict with which the test passes: refuted makes a negative control, measured (any but invalid) a study."),
     ] = "certified"
-    marks: Annotated[list[Text | dict[str, dict[str, Any] | list[Any]]], Field(
-        description="pytest marks: a name, or {name: {keyword: argument}}, or {name: [arguments]}.")] = []
-    model: Annotated[Text | Absent, Field(
-        description="The only model that the claim is about, or one checkpoint, NAME@LABEL; all by default.")] = None
+    marks: Annotated[
+        list[Text | dict[str, dict[str, Any] | list[Any]]],
+        Field(description="pytest marks: a name, or {name: {keyword: argument}}, or {name: [arguments]}."),
+    ] = []
+    model: Annotated[
+        Text | Absent, Field(description="The only model that the claim is about, or one checkpoint, NAME@LABEL; all by default.")
+    ] = None
     models: Annotated[list[Text], Field(min_length=1)] | Absent = Field(
-        default=None, description="The models, or checkpoints NAME@LABEL, that the claim is about; all by default.")
+        default=None, description="The models, or checkpoints NAME@LABEL, that the claim is about; all by default."
+    )
     description: Annotated[str, Field(description="What the claim means, for reports.")] = ""
 
 

@@ -125,8 +125,9 @@ def _complaints(prop: Property, name: str, value: Any, context: dict[str, Any]) 
     return found
 
 
-def combinations(problems: Problems, prop: Property, where: Where, given: Mapping[str, Any], defaults: Mapping[str, Any],
-                 known_tasks: Sequence[str]) -> list[Combination]:
+def combinations(
+    problems: Problems, prop: Property, where: Where, given: Mapping[str, Any], defaults: Mapping[str, Any], known_tasks: Sequence[str]
+) -> list[Combination]:
     """Every combination of the values that `given` (at `where` in the file) and the applicable defaults list."""
     fields = prop.parameters.model_fields
     instead = {INSTEAD[name] for name in given if name in INSTEAD}
@@ -136,7 +137,8 @@ def combinations(problems: Problems, prop: Property, where: Where, given: Mappin
     listed = [name for name in ("task", *given, *values) if name in values and _is_listed(prop, name, values[name])]
     nested = {
         name: _nested(problems, places[name], values[name], defaults, known_tasks)
-        for name, info in fields.items() if name in values and is_nested(info)
+        for name, info in fields.items()
+        if name in values and is_nested(info)
     }
     axes = _axes(problems, list(dict.fromkeys(one for one in listed if one not in nested)), values, places)
     if axes is None:
@@ -196,9 +198,7 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
         if not made:
             return []
         ids = (name,) if len(several) > 1 else ()
-        found += [
-            Pick(below, {name: each.parameters.model_dump(mode="json", exclude_unset=True)}, (*ids, *each.ids)) for each in made
-        ]
+        found += [Pick(below, {name: each.parameters.model_dump(mode="json", exclude_unset=True)}, (*ids, *each.ids)) for each in made]
     if not several:
         problems.at_value(where, "an empty list makes no test; give a property with its parameters")
     return found
@@ -209,8 +209,7 @@ def _is_listed(prop: Property, name: str, value: Any) -> bool:
     return field is not None and several(field.annotation, value)
 
 
-def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any],
-          places: Mapping[str, Where]) -> dict[str, list[Pick]] | None:
+def _axes(problems: Problems, listed: list[str], values: Mapping[str, Any], places: Mapping[str, Where]) -> dict[str, list[Pick]] | None:
     if listed and not _few_enough(problems, places[listed[0]], prod(len(values[name]) for name in listed)):
         return None
     good = True
@@ -231,8 +230,15 @@ def _few_enough(problems: Problems, where: Where, total: int) -> bool:
     return total <= MOST_TESTS
 
 
-def _validate(problems: Problems, prop: Property, where: Where, chosen: dict[str, Any], origins: Mapping[str, Where],
-              known_tasks: Sequence[str], broken: Collection[str] = ()) -> AnyParameters | None:
+def _validate(
+    problems: Problems,
+    prop: Property,
+    where: Where,
+    chosen: dict[str, Any],
+    origins: Mapping[str, Where],
+    known_tasks: Sequence[str],
+    broken: Collection[str] = (),
+) -> AnyParameters | None:
     """The parameters, or None with the mistakes reported; those of `broken` ones are already."""
     try:
         parameters = prop.parameters.model_validate_json(json.dumps(chosen), context=_beside(problems))

@@ -17,8 +17,12 @@ Schema = Mapping[str, Any]
 _SIDES = (("exclusiveMinimum", "above"), ("minimum", "at least"), ("exclusiveMaximum", "below"), ("maximum", "at most"))
 _EXACT = ("value_error", "finite_number")  # complaints that say more than a description of what is allowed
 _NOUNS = {
-    "string": "text", "integer": "a whole number", "number": "a number",
-    "boolean": "true or false", "object": "a mapping", "null": "null",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "null": "null",
 }
 
 

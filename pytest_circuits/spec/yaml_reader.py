@@ -246,7 +246,7 @@ def _decode(content: bytes, path: str) -> str:
 def _refuse_characters(text: str, path: str) -> None:
     found = yaml_reader.Reader.NON_PRINTABLE.search(text) or _BREAKS.search(text)
     if found:
-        problem = f"the character U+{ord(found[0]):04X} is not allowed; in double quotes it can be written as an escape such as \"\\u2028\""
+        problem = f'the character U+{ord(found[0]):04X} is not allowed; in double quotes it can be written as an escape such as "\\u2028"'
         raise SpecError(path, *_place(text[: found.start()]), problem)
     tab = _TAB.search(text)
     if tab:

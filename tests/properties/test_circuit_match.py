@@ -204,7 +204,6 @@ def test_the_circuit_is_what_stood_in_the_file_when_the_claim_was_read(tmp_path,
     assert parameters.model_dump()["file"] == "known.txt", "reports say what the spec says"
 
 
-
 @pytest.mark.parametrize("name", ["copy_head", "two_step", "memory", "backup"])
 def test_planted_circuits_are_found_exactly(name):
     """Parts that are not planted have no output, so atp scores are zero there: recall, precision and containment are certain."""

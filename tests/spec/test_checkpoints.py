@@ -98,8 +98,14 @@ def test_directories_are_found_called_and_placed(write: Write, folders: Path, en
         assert models[f"m@{label}"] == (str(folder), None, at)
 
 
-@pytest.mark.parametrize("entry", ["checkpoints: [s1-step20-tokens3B, s1-step3-tokens1B]", "checkpoints: {revisions: [s1-step20-tokens3B, s1-step3-tokens1B]}",
-                                   "checkpoints: [{revision: s1-step20-tokens3B}, {revision: s1-step3-tokens1B}]"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "checkpoints: [s1-step20-tokens3B, s1-step3-tokens1B]",
+        "checkpoints: {revisions: [s1-step20-tokens3B, s1-step3-tokens1B]}",
+        "checkpoints: [{revision: s1-step20-tokens3B}, {revision: s1-step3-tokens1B}]",
+    ],
+)
 def test_revisions_of_a_hub_id(write: Write, entry: str) -> None:
     """However they are written; options of the entry hold for each."""
     models = load_suite(write(spec(f"{{path: org/name, dtype: bfloat16, device: cuda, {entry}}}"))).models
@@ -167,7 +173,12 @@ def test_a_claim_is_about_each_checkpoint_or_about_the_series(write: Write, fold
     ]  # fmt: skip
     single, series, alone = cases["some", "m@step-0900", "ioi"], cases["whole", "m", "ioi"], cases["whole", "plain", "ioi"]
     assert (single.model.name, single.series, single.entry, single.about) == ("m@step-0900", (), "m", "m@step-0900")
-    assert [(one.name, one.at) for one in series.series] == [("m@step-20", 20), ("m@step-0100", 100), ("m@step-0900", 900), ("m@step-1000", 1000)]
+    assert [(one.name, one.at) for one in series.series] == [
+        ("m@step-20", 20),
+        ("m@step-0100", 100),
+        ("m@step-0900", 900),
+        ("m@step-1000", 1000),
+    ]
     assert (series.model, series.entry, series.about) == (series.series[-1], "m", "m")
     assert (alone.series, alone.model.name, alone.about) == ((alone.model,), "plain", "plain")
 
@@ -218,10 +229,14 @@ REPLACED = "claims:\n  c: {reuse: {task: ioi}, at_least: 0.4}\n  s: {seeds: {tas
         ({"m": "seeds/*", "m@sort-s1": "run/final"}, {"m@sort-s0": ("seeds/sort-s0", 0), "m@sort-s1": ("run/final", 1), "plain": ("x", None)}),
     ],
 )  # fmt: skip
-def test_a_series_or_a_checkpoint_can_be_replaced(write: Write, folders: Path, given: dict[str, str], models: dict[str, tuple[str, float | None]]) -> None:
+def test_a_series_or_a_checkpoint_can_be_replaced(
+    write: Write, folders: Path, given: dict[str, str], models: dict[str, tuple[str, float | None]]
+) -> None:
     """By a model, by the directories that a pattern matches, or one checkpoint by another that keeps its name and place."""
     suite = load_suite(write(spec("{path: run, dtype: float32, checkpoints: [step-20, step-0100]}", REPLACED)), models=given)
-    assert {name: (one.path, one.at) for name, one in suite.models.items()} == {n: (str(folders / path), at) for n, (path, at) in models.items()}
+    assert {name: (one.path, one.at) for name, one in suite.models.items()} == {
+        n: (str(folders / path), at) for n, (path, at) in models.items()
+    }
     assert suite.replaced == set(given)
     assert all(one.dtype == "float32" for name, one in suite.models.items() if name.startswith("m"))
     assert [case.ids[0] for case in suite.claims if case.name == "c"] == list(models)
@@ -316,12 +331,20 @@ def test_mistakes_inside_and_outside_are_reported_together(write: Write, folders
     path = write(HEAD + "  c: {course: {of: {reuse: {task: ioi, p: 3}}, shape: x}, at_least: 0.4}\n")
     with pytest.raises(SpecErrors) as caught:
         load_suite(path)
-    assert [(error.column, error.problem.partition(":")[0]) for error in caught.value.errors] == [(43, "claims.c.course.of.reuse.p"), (55, "claims.c.course.shape")]
+    assert [(error.column, error.problem.partition(":")[0]) for error in caught.value.errors] == [
+        (43, "claims.c.course.of.reuse.p"),
+        (55, "claims.c.course.shape"),
+    ]
 
 
 def test_a_wrong_entry_hides_no_mistake_of_claims_and_makes_none(write: Write) -> None:
     """Its checkpoints are not known, so nothing is said of them."""
-    path = write(spec("{checkpoints: nowhere/*}", "claims:\n  c: {reuse: {task: ioi}, at_least: 0.4, model: m@step-1}\n  d: {seeds: {task: iol}, at_least: 0.4}\n"))
+    path = write(
+        spec(
+            "{checkpoints: nowhere/*}",
+            "claims:\n  c: {reuse: {task: ioi}, at_least: 0.4, model: m@step-1}\n  d: {seeds: {task: iol}, at_least: 0.4}\n",
+        )
+    )
     with pytest.raises(SpecErrors) as caught:
         load_suite(path)
     assert [error.problem.partition(":")[0] for error in caught.value.errors] == ["models.m.checkpoints", "claims.d.seeds.task"]

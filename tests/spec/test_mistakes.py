@@ -185,7 +185,16 @@ def test_all_mistakes_of_a_file_are_reported_together(write: Write) -> None:
         "  a: {reuse: {task: ioi, p: 0}, at_least: 2, expect: x, model: candidate}\n"
         "  b: {reuse: {task: nope}, within: [1, 0]}\n"
     )
-    assert [(error.line, error.column) for error in _refused(path)] == [(2, 38), (3, 32), (4, 18), (6, 29), (6, 43), (6, 54), (7, 21), (7, 36)]
+    assert [(error.line, error.column) for error in _refused(path)] == [
+        (2, 38),
+        (3, 32),
+        (4, 18),
+        (6, 29),
+        (6, 43),
+        (6, 54),
+        (7, 21),
+        (7, 36),
+    ]
 
 
 def test_a_version_that_is_not_known_hides_what_cannot_be_judged(write: Write) -> None:

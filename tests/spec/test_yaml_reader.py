@@ -191,7 +191,10 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text("abä😀: #-'\"%", max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abcä", min_size=1, max_size=3), inner, max_size=3),
     max_leaves=12,

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import CircuitsError, ModelError, Offline, OptionError
+from ..errors import CircuitsError, ModelError, MutationError, Offline, OptionError
+from ..mutants import OPERATORS
 from ..mutants.base import Mutation, intact
 from ..registry import load_object
 from ..sources import ModelSource
@@ -175,15 +176,31 @@ class Models:
         if source.mutation is None:
             yield self.subject(source)
             return
-        from ..mutants.surgery import layer_tensors, operated
+        from ..mutants.surgery import differing, layer_tensors, operated, weight_digests
         from ..units import layer_of
 
         mutation, donor = Mutation.read(source.mutation), None
         if mutation.donor is not None:
             donor = layer_tensors(self.subject(mutation.donor), [layer_of(unit) for unit in mutation.units])
-        subject = self.subject(source)
-        with operated(subject, mutation, donor):
-            yield subject
+        subject, problem = self.subject(source), None
+        before = None if mutation.operator in OPERATORS.builtin else weight_digests(subject.model)
+        try:
+            with operated(subject, mutation, donor):
+                yield subject
+        except MutationError as stop:
+            problem = stop
+        finally:
+            spoilt = [] if before is None else differing(before, weight_digests(subject.model))
+            if spoilt:
+                self._open.pop(self._place(source), None)  # the next measurement opens it anew
+        if spoilt:
+            some = ", ".join(spoilt[:3]) + (f" and {len(spoilt) - 3} more" if len(spoilt) > 3 else "")
+            raise MutationError(
+                f"{mutation.name} changed {some} without surgery.edit, so that it could not be put back: change only what "
+                "surgery.edit(parameter) and surgery.head(name) return"
+            ) from problem
+        if problem is not None:
+            raise problem
 
     def _expected(self, source: ModelSource) -> int:
         """Bytes that opening the model will probably take. One that is in memory takes none, and one of which nothing is known all."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
-from ..errors import OptionError
+from ..errors import CircuitsError, MutationError, OptionError
 from ..sources import ModelSource, TaskSource
 from . import OPERATORS, target_of
 
@@ -87,6 +88,16 @@ class Mutation:
         return random.Random(self.seed)
 
 
+def applied(mutation: Mutation, *given: Any) -> Any:
+    """Call the operator with these and its options. Raises `MutationError` for whatever it raises: other mutants go on without it."""
+    try:
+        return OPERATORS.get(mutation.operator)(*given, **mutation.arguments)
+    except CircuitsError:
+        raise
+    except Exception as problem:
+        raise MutationError(f"{mutation.name}: the operator raised {type(problem).__name__}: {problem}") from problem
+
+
 _SOURCE = ("name", "path", "revision", "dtype", "device", "loader")
 
 
@@ -101,10 +112,20 @@ def intact_task(source: TaskSource) -> TaskSource:
 
 
 def check_options(operator: str, options: Mapping[str, Any]) -> None:
-    """Raise `OptionError` for an option that the operator does not have."""
+    """Raise `OptionError` for an option that the operator does not have, and for a value of another kind than its default."""
     from ..errors import suggestion
 
-    allowed = [*(OPERATORS.fact(operator, "options") or {}), "seed"]
-    for key in options:
-        if key not in allowed:
-            raise OptionError(f"mutant {operator!r} has no option {key!r}; {suggestion(key, allowed)}")
+    usual = {**(OPERATORS.fact(operator, "options") or {}), "seed": 0}
+    for key, value in options.items():
+        if key not in usual:
+            raise OptionError(f"mutant {operator!r} has no option {key!r}; {suggestion(key, usual)}")
+        kind = type(usual[key])
+        if kind in _KINDS and not _KINDS[kind][1](value):
+            raise OptionError(f"mutant {operator!r}: {key} is {_KINDS[kind][0]}, such as {usual[key]}, got {value!r}")
+
+
+_KINDS: dict[type, tuple[str, Callable[[Any], bool]]] = {
+    int: ("a whole number", lambda value: type(value) is int),
+    float: ("a finite number", lambda value: type(value) in (int, float) and isfinite(value)),
+    bool: ("true or false", lambda value: type(value) is bool),
+}

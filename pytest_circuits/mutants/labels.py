@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..errors import MutationError
 from ..tasks.base import PromptPair, Task
-from . import OPERATORS
-from .base import Mutation
+from .base import Mutation, applied
 
 Relabel = Callable[[Sequence[PromptPair]], tuple[PromptPair, ...]]
 
 
 def relabelled(task: Task, mutation: Mutation) -> Task:
     """The task as the mutation's operator leaves it. Raises `MutationError` for a task that it cannot change."""
-    made: Any = OPERATORS.get(mutation.operator)(task, mutation.random(), **mutation.arguments)
+    made = applied(mutation, task, mutation.random())
     if not isinstance(made, Task):
         raise MutationError(f"mutant {mutation.operator!r} returned a {type(made).__name__}, not a Task")
     if made.fingerprint == task.fingerprint:

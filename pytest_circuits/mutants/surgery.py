@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
+from zlib import crc32
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,8 @@ from ..anatomy.projections import in_out
 from ..engine.taps import measuring
 from ..errors import MutationError
 from ..units import layer_of
-from . import OPERATORS, target_of
-from .base import Mutation
+from . import target_of
+from .base import Mutation, applied
 
 Layer = dict[str, Tensor]
 
@@ -139,14 +140,14 @@ def layer_tensors(subject: Any, layers: list[int]) -> dict[int, Layer]:
 def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = None) -> Iterator[None]:
     """While this is open, the subject's model is the mutant; on every way out it is the model that it was, bit for bit.
 
-    Raises `MutationError` for an operator that does not fit the model, or leaves it as it is.
+    Raises `MutationError` for an operator that does not fit the model, raises anything, or leaves the model as it is.
     """
     if target_of(mutation.operator) == "labels":
         raise MutationError(f"{mutation.operator} changes a task, not a model")
     surgery = Surgery(subject.model, subject.anatomy, mutation.seed, donor)
     try:
         with torch.no_grad():
-            OPERATORS.get(mutation.operator)(surgery, *mutation.units, **mutation.arguments)
+            applied(mutation, surgery, *mutation.units)
             if not surgery.changed:
                 raise MutationError(f"{mutation.name} leaves the model as it is: those weights are the same already")
         yield
@@ -155,8 +156,22 @@ def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = 
             surgery.restore()
 
 
+def weight_digests(model: nn.Module) -> dict[str, tuple[int, int]]:
+    """Of each parameter which object it is, and a checksum of its bytes."""
+    return {name: (id(p), crc32(memoryview(_bytes(p.detach()).numpy()))) for name, p in model.named_parameters()}
+
+
+def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Parameters that changed, came or went."""
+    return sorted(name for name in {*before} | {*after} if before.get(name) != after.get(name))
+
+
 def _same(one: Tensor, other: Tensor) -> bool:
-    return torch.equal(one.cpu().contiguous().reshape(-1).view(torch.uint8), other.contiguous().reshape(-1).view(torch.uint8))
+    return torch.equal(_bytes(one), _bytes(other))
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.cpu().contiguous().reshape(-1).view(torch.uint8)
 
 
 def _unmarked(module: nn.Module) -> nn.Module:

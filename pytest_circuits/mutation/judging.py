@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import CircuitsError, MutationError, Offline
-from ..lab.judge import Judgement, judge_claim
+from ..errors import CircuitsError, MeasurementError, MutationError, Offline
+from ..lab.cost import Cost
+from ..lab.judge import Judgement, judge, judge_claim
 from ..lab.lab import Lab
 from ..lab.question import Question
 from ..mutants.base import Mutation
@@ -104,7 +105,13 @@ def attempt(lab: Lab, model: ModelSource, claims: Sequence[Asked], mutation: Mut
 
 
 def _answer(lab: Lab, asked: Asked, mutation: Mutation, lenient: bool) -> Answer:
-    judgement = judge_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
+    try:
+        judgement = judge_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
+    except CircuitsError:
+        raise
+    except Exception as problem:  # a property of a third party that did not expect such a model: its test would fail, and no other
+        told = MeasurementError(f"the property {asked.question.property} raised {type(problem).__name__}: {problem}")
+        judgement = judge(told, asked.bound, Cost(), None)
     if judgement.details.get("error") == "Offline":
         raise Offline(judgement.verdict.reason)
     verdict = judgement.verdict.kind

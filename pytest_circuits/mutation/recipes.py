@@ -93,11 +93,13 @@ def _place(word: str, name: str, of: str, place: str) -> str:
     if (place in PLACES and of != "pair") or re.fullmatch(_UNITS[of], place):
         return place
     example = {"head": "L0H5", "mlp": "L2MLP", "layer": "L2", "pair": "L0H5+L1H2"}[of]
-    words = "" if of == "pair" else f"{suggestion(place, PLACES)}, or "
-    raise OptionError(f"{word!r}: {place!r} is no place for {name}; {words}a name such as {example}")
+    words = "give two heads such as" if of == "pair" else f"{suggestion(place, PLACES)}, or a name such as"
+    raise OptionError(f"{word!r}: {place!r} is no place for {name}; {words} {example}")
 
 
 def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     for kind in (int, float):
         try:
             return kind(text)

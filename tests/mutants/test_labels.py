@@ -76,3 +76,6 @@ def test_an_operator_on_labels_of_ones_own_has_to_return_another_task():
         relabelled(task, Mutation("labels-kept"))
     with pytest.raises(MutationError, match="returned a NoneType, not a Task"):
         relabelled(task, Mutation("labels-lost"))
+    mutant("labels-broken", of="labels")(lambda task, random: task.pears)
+    with pytest.raises(MutationError, match=r"labels-broken: the operator raised AttributeError: .*pears"):
+        relabelled(task, Mutation("labels-broken"))

@@ -325,3 +325,67 @@ as-released:
     assert list(box.mutants["zero-head:L0H2"]["caught_by"]) == ["s.circuits.yaml::as-released::candidate::words"]
     assert box.mutants["zero-head:L1H0"]["status"] == "equivalent"
     assert (box.path / "s.circuits.baseline.json").read_bytes() == baseline
+
+
+def test_operators_and_properties_of_ones_own_that_fail_end_nothing(project):
+    """One raises, one changes a weight in secret: neither is a mutant, and later ones are made of the intact model."""
+    box = project()
+    (box.path / "conftest.py").write_text('''
+from pytest_circuits import Estimate
+from pytest_circuits.mutants import mutant
+from pytest_circuits.properties.base import Parameters, TaskName
+from pytest_circuits.properties.own import claimable
+from pytest_circuits.requests import Ablate
+
+
+class Fragile(Parameters):
+    """What breaks."""
+
+    task: TaskName
+
+
+@claimable("own_fragile", parameters=Fragile, lowest=0.0, highest=1.0, unit="share")
+def fragile(claim):
+    """Divides by the number of right answers."""
+    found = yield Ablate(claim.model, claim.tasks[claim.parameters.task], ((),))
+    value = int(found.correct.sum()) / int(found.correct.sum())
+    return Estimate(value, (0.9, 1.0), 24, 0.95, "made up", "own_fragile", {})
+
+
+@mutant("own-raises", of="weights")
+def raises(surgery):
+    """Fails after a change."""
+    surgery.edit(surgery.anatomy.blocks[0].output.weight).zero_()
+    raise ValueError("out of luck")
+
+
+@mutant("own-secret", of="weights")
+def secret(surgery):
+    """Changes what it did not ask for."""
+    surgery.anatomy.blocks[0].output.weight.data.zero_()
+
+
+@mutant("own-partly", of="head")
+def partly(surgery, head):
+    """Asks for one of two."""
+    surgery.head(head).zero_()
+    surgery.anatomy.blocks[2].output.weight.data.add_(1)
+''')
+    box.spec(
+        NECESSARY
+        + """
+breaks:
+  own_fragile: {task: words}
+  at_least: 0.5
+"""
+    )
+    names = ["own-raises", "own-secret", "own-partly:L1H0", "zero-head:L1H0", "noise:sigma=0.001", "zero-head:L0H2"]
+    box.run(f"--circuits-mutate={','.join(names)}", "--circuits-no-cache")
+    told = {name: m["reasons"][0] for name, m in box.mutants.items() if m["status"] == "not made"}
+    assert set(told) == set(names[:3])
+    assert told["own-raises"] == "own-raises: the operator raised ValueError: out of luck"
+    assert "changed model.layers.0.self_attn.o_proj.weight without surgery.edit" in told["own-secret"]
+    assert "changed model.layers.2.self_attn.o_proj.weight without surgery.edit" in told["own-partly:L1H0"]
+    assert [box.mutants[name]["status"] for name in names[3:]] == ["equivalent", "survived", "noticed"]
+    (broke,) = (one for one in box.mutants["zero-head:L0H2"]["outcomes"] if one["claim"] == "breaks::words")
+    assert broke["how"] == "invalid" and broke["reason"] == "the property own_fragile raised ZeroDivisionError: division by zero"

@@ -82,9 +82,16 @@ def test_the_donor_goes_to_operators_that_use_one():
     ("zero-head:in:out", "several places, in and out"),
     ("round:in", "round changes all weights, so it takes no place"),
     ("swap-labels:in", "changes all labels"),
-    ("swap-heads:in", "'in' is no place for swap-heads; a name such as L0H5\\+L1H2"),
+    ("swap-heads:in", "'in' is no place for swap-heads; give two heads such as L0H5\\+L1H2"),
     ("round:bit=4", "has no option 'bit'; did you mean 'bits'"),
     ("zero-head:bits=4", "has no option 'bits'"),
+    ("noise:sigma=abc", "'noise': sigma is a finite number, such as 0.1, got 'abc'"),
+    ("noise:sigma=", "sigma is a finite number"),
+    ("noise:sigma=inf", "sigma is a finite number"),
+    ("noise:sigma=nan", "sigma is a finite number"),
+    ("noise:sigma=true", "sigma is a finite number"),
+    ("round:bits=4.0", "'round': bits is a whole number, such as 8, got 4.0"),
+    ("zero-head:in:seed=x", "seed is a whole number"),
 ])  # fmt: skip
 def test_mistakes_are_refused_with_what_is_allowed(text, told):
     with pytest.raises(OptionError, match=told):

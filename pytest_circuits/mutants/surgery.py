@@ -158,7 +158,7 @@ def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = 
 
 def weight_digests(model: nn.Module) -> dict[str, tuple[int, int]]:
     """Of each parameter which object it is, and a checksum of its bytes."""
-    return {name: (id(p), crc32(memoryview(_bytes(p.detach()).numpy()))) for name, p in model.named_parameters()}
+    return {name: (id(p), crc32(_bytes(p.detach()).numpy().data)) for name, p in model.named_parameters()}
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

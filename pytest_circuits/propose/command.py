@@ -7,10 +7,11 @@ import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError
+from ..spec.document import name_problem
 from .ask import DRAWN, AskedTask, asked_model, asked_tasks
 from .candidates import PROPERTIES
 
@@ -75,6 +76,9 @@ def _checked(chosen: argparse.Namespace) -> Path:
         raise OptionError(f"--out {chosen.out}: {'it is a folder' if path.is_dir() else f'there is no folder {path.parent}'}")
     if path.exists() and not chosen.force:
         raise OptionError(f"{chosen.out} exists; give another --out, or --force to replace it with what is measured now")
+    problem = name_problem(chosen.name)
+    if problem:
+        raise OptionError(f"--name: {problem}")
     if chosen.seed < 0:
         raise OptionError(f"--seed must be a whole number of at least 0, got {chosen.seed}")
     if chosen.prompts < 1:
@@ -95,7 +99,7 @@ def _proposal(lab: Lab, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) 
     described = lab.describe(model)
     defaults: dict[str, Any] = {
         "attribution": chosen.attribution,
-        "size": _size(chosen.size) or circuit_size(described),
+        "size": circuit_size(described) if chosen.size is None else _size(chosen.size),
         "p": chosen.share,
         "ablation": chosen.ablation,
         "confidence": 0.95,
@@ -108,12 +112,16 @@ def _proposal(lab: Lab, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) 
     except ValidationError as problem:
         first = problem.errors()[0]
         told = str(first["msg"]).removeprefix("Value error, ")
-        raise OptionError(f"{'.'.join(map(str, first['loc'])) or 'these parameters'}: {told}") from None
+        where = ".".join(map(str, first["loc"])) or "these parameters"
+        raise OptionError(f"{_GIVEN_BY.get(where, where)}: {told}, got {first['input']!r}") from None
 
 
-def _size(given: str | None) -> str | int | None:
+_GIVEN_BY = {"p": "--share", **{name: f"--{name.replace('_', '-')}" for name in ("size", "attribution", "ablation", "min_accuracy")}}
+
+
+def _size(given: str) -> str | int:
     """As a spec would have it: a count is a number."""
-    return int(given) if given and given.isdecimal() else given
+    return int(given) if given.isdecimal() else given
 
 
 def _text(lab: Lab, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
@@ -144,9 +152,10 @@ def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
         print(f"{left} could not be settled: they stand in it as comments, with the reason")
     if unable:
         print(f"no claims about {', '.join(unable)}, which the model cannot do")
-    cache = f" --circuits-cache-dir {chosen.cache_dir}" if chosen.cache_dir else ""
-    print(f"\npytest {chosen.out}{cache}                    # from the cache, all certified")
-    print(f"pytest {chosen.out}{cache} --circuits-seed 1  # on other prompts: whether the bounds hold")
+    cache = f" --circuits-cache-dir {quote(chosen.cache_dir)}" if chosen.cache_dir else ""
+    command = f"pytest {quote(str(chosen.out))}{cache}"
+    print(f"\n{command}                    # from the cache, all certified")
+    print(f"{command} --circuits-seed 1  # on other prompts: whether the bounds hold")
 
 
 def _say(text: str) -> None:

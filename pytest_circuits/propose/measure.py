@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from ..amounts import Size
-from ..errors import CircuitsError, Invalid, OptionError
+from ..errors import CircuitsError, Invalid, OptionError, TaskError
 from ..lab.judge import measure
 from ..lab.lab import Lab
 from ..lab.question import Question
@@ -84,6 +84,8 @@ class Study:
         outcome = measure(self.lab, self.question("accuracy", {"task": task.name})).outcome
         if isinstance(outcome, Invalid):
             return Ability(task, None, str(outcome))
+        if isinstance(outcome, (TaskError, OptionError)) and task.name not in str(outcome):
+            raise type(outcome)(f"task {task.name!r}: {outcome}")
         if isinstance(outcome, CircuitsError):
             raise outcome
         share, least = float(outcome.details["accuracy_over_examples"]), self.defaults["min_accuracy"]

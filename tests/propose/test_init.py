@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -158,6 +159,15 @@ def test_a_file_of_ones_own_on_a_model_whose_circuit_is_known(project):
     assert claims["copy-components-recur"].bound.at_least > 0.5, "it is one head in every circuit"
 
 
+def test_the_commands_that_are_told_can_be_pasted(project, capsys):
+    shutil.copy(COPY / "task.jsonl", project / "copy.jsonl")
+    (project / "my specs").mkdir()
+    out = f"my specs/{OUT}"
+    assert main(["init", str(COPY), "--task", "copy.jsonl", "--out", out, "--property", "accuracy", "--cache-dir", "my cache"]) == 0
+    told = capsys.readouterr().out.splitlines()[-2].partition("#")[0]
+    assert shlex.split(told) == ["pytest", out, "--circuits-cache-dir", "my cache"]
+
+
 def test_a_model_that_can_do_nothing_gets_no_spec_but_each_accuracy(project, capsys):
     """The copy head's model knows none of these words; with one task that it can do, the others are comments."""
     wrong = [json.loads(line) for line in (COPY / "task.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -188,10 +198,15 @@ def test_a_model_that_can_do_nothing_gets_no_spec_but_each_accuracy(project, cap
     ([LLAMA, "--task", "ioi", "--out", "core.yaml"], "pytest collects files called NAME.circuits.yaml"),
     ([LLAMA, "--task", "ioi", "--out", "no/core.circuits.yaml"], "there is no folder"),
     ([LLAMA, "--task", "ioi", "--seed", "-1"], "--seed must be"),
-    ([LLAMA, "--task", "ioi", "--share", "1.5", "-n", "32"], "p: Input should be less than or equal to 1"),
-    ([LLAMA, "--task", "ioi", "--attribution", "epa", "-n", "32"], "attribution: unknown attribution method 'epa'; did you mean 'eap'"),
+    ([LLAMA, "--task", "ioi", "--share", "1.5", "-n", "32"], "--share: Input should be less than or equal to 1, got 1.5"),
+    ([LLAMA, "--task", "ioi", "--size", "0", "-n", "32"], "--size: .* a count of at least 1; got '?0"),
+    ([LLAMA, "--task", "ioi", "--name", "a model"], "--name: the name 'a model' is not allowed"),
+    ([str(COPY), "--task", "bare.jsonl"], "task 'bare': the metric logit_diff needs a foil"),
+    ([LLAMA, "--task", "ioi", "--attribution", "epa", "-n", "32"], "--attribution: unknown attribution method 'epa'; did you mean 'eap'"),
 ])  # fmt: skip
 def test_mistakes_are_one_line_and_no_file(project, capsys, arguments, told):
+    pairs = [json.loads(line) for line in (COPY / "task.jsonl").read_text(encoding="utf-8").splitlines()]
+    (project / "bare.jsonl").write_text("".join(json.dumps({k: v for k, v in p.items() if k != "foil"}) + "\n" for p in pairs))
     assert main(["init", *arguments]) == 1
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith("pytest-circuits: ") and re.search(told, error), error

@@ -53,6 +53,16 @@ def report(*records):
     return document(records, 1.0)
 
 
+def edited(records, key, value):
+    """A report, the first claim of which somebody changed."""
+    content = json.loads(json.dumps(report(*records)))
+    if key is None:
+        content["claims"][0] = value
+    else:
+        content["claims"][0][key] = value
+    return content
+
+
 @pytest.fixture
 def drawn(tmp_path, capsys):
     """Draws a document; returns the parsed picture."""
@@ -176,14 +186,33 @@ def test_a_figure_has_no_number_that_the_document_has_not(drawn, tmp_path):
     (None, "a.svg", "cannot be read: No such file"),
     (report(record("one", 0.5)), "a.svg", "no claim over a series of models: give a model `checkpoints`"),
     (report(course()), "a.gif", "written as .svg, .pdf, .png"),
+    (report(course()), "folder.svg", "is a folder"),
+    (edited(each(), "estimate", float("nan")), "a.svg", "s.circuits.yaml::recurs::m is not as a run writes it (nan is no finite number)"),
+    (edited(each(), "estimate", "0.3"), "a.svg", "('0.3' is no finite number)"),
+    (edited(each(), "interval", [0.2]), "a.svg", "is not as a run writes it (not enough values"),
+    (edited(each(), "verdict", "sure"), "a.svg", "('sure' is no verdict)"),
+    (edited(each(), "bound", {}), "a.svg", "is not as a run writes it"),
+    (edited(each(), "bound", {"around": 1}), "a.svg", "('around' is no bound)"),
+    (edited(each(), "checkpoint", {"of": "run", "at": "ten"}), "a.svg", "('ten' is no finite number)"),
+    (edited(each(), "checkpoint", {"at": 1}), "a.svg", "('of' is missing)"),
+    (edited(each(), None, "x"), "a.svg", "a claim is not as a run writes it"),
+    (edited([course()], "details", {"curve": [{"at": 1.0, "value": 0.5}]}), "a.svg", "s.circuits.yaml::keeps::m is not as a run writes it"),
 ])  # fmt: skip
 def test_mistakes_are_one_line_and_no_file(tmp_path, capsys, content, out, told):
     path = tmp_path / "report.json"
     if content is not None:
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    (tmp_path / "folder.svg").mkdir()
     assert main(["figure", str(path), "--out", str(tmp_path / out)]) == 1
     error = capsys.readouterr().err
-    assert told in error and len(error.splitlines()) == 1 and not (tmp_path / out).exists()
+    assert told in error and len(error.splitlines()) == 1 and not (tmp_path / out).is_file()
+
+
+@needs_matplotlib
+def test_names_are_no_formulas_and_an_infinite_end_is_no_damage(drawn):
+    """Two dollar signs would be mathematics to matplotlib; an interval's infinite end is null in JSON."""
+    found = drawn(*({**one, "tasks": ["$cost_{$"], "interval": one["interval"] and [one["interval"][0], None]} for one in each()))
+    assert any("$cost_{$" in text for text in found.texts) and len(found.ids("point-0-")) == 5
 
 
 def test_without_matplotlib_the_message_says_how_to_get_it(tmp_path):

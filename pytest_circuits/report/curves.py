@@ -5,9 +5,13 @@ made of every model of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import isfinite, nan
 from typing import Any
 
+from ..errors import OptionError
+from ..verdict import VERDICTS
 from .explain import bound_text
 from .terminal import label
 
@@ -36,16 +40,30 @@ class Curve:
 
 
 def curves(content: Mapping[str, Any]) -> list[Curve]:
-    """All curves of a document, in the order of its claims; claims about one model alone have none."""
+    """All curves of a document, in the order of its claims; claims about one model alone have none.
+
+    Raises `OptionError` for a claim that no run has written: something is missing, or is no number where one belongs.
+    """
     found: list[Curve] = []
     each: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for claim in content["claims"]:
-        place = claim.get("checkpoint")
-        if place is not None and place.get("at") is not None:
-            each.setdefault((place["of"], _label(claim)), []).append(claim)
-        elif claim.get("series") and claim["details"].get("curve"):
-            found += _of_series(claim)
+        with _as_written(claim):
+            place = claim.get("checkpoint")
+            if place is not None and place.get("at") is not None:
+                each.setdefault((place["of"], _label(claim)), []).append(claim)
+            elif claim.get("series") and claim["details"].get("curve"):
+                found += _of_series(claim)
     return _merged([*(_of_each(of, claims) for (of, _), claims in each.items()), *found])
+
+
+@contextmanager
+def _as_written(claim: Any) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
+        which = claim.get("nodeid", "a claim") if isinstance(claim, Mapping) else "a claim"
+        what = f"{problem} is missing" if isinstance(problem, KeyError) else problem
+        raise OptionError(f"{which} is not as a run writes it ({what}); was the report edited? make it anew with --circuits-json") from None
 
 
 def _merged(found: list[Curve]) -> list[Curve]:
@@ -64,10 +82,13 @@ def _label(claim: Mapping[str, Any]) -> str:
 
 def _of_each(of: str, claims: list[Mapping[str, Any]]) -> Curve:
     first = claims[0]
-    points = sorted(
-        (_point(claim["checkpoint"]["at"], claim["estimate"], claim["interval"], claim["verdict"]) for claim in claims), key=_at
-    )
-    edges = _edges(first["bound"])
+    points = []
+    for claim in claims:
+        with _as_written(claim):
+            points.append(_point(claim["checkpoint"]["at"], claim["estimate"], claim["interval"], claim["verdict"]))
+    points.sort(key=_at)
+    with _as_written(first):
+        edges = _edges(first["bound"])
     return Curve(_title(first, first["property"]), (f"{of}: {label(first)}, {bound_text(first['bound'])}",), tuple(points),
                  tuple((edge, None) for edge in edges), "")  # fmt: skip
 
@@ -92,7 +113,18 @@ def _title(claim: Mapping[str, Any], name: str) -> str:
 
 
 def _point(at: float, value: float | None, interval: Any, mark: str) -> Point:
-    return Point(float(at), value, None if interval is None else (interval[0], interval[1]), mark)
+    if mark not in (*VERDICTS, CURVE):
+        raise ValueError(f"{mark!r} is no verdict")
+    if value is None or interval is None:
+        return Point(_number(at), None, None, mark)
+    low, high = (nan if end is None else _number(end) for end in interval)  # an infinite end is null in JSON
+    return Point(_number(at), _number(value), (low, high), mark)
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not isfinite(value):
+        raise ValueError(f"{value!r} is no finite number")
+    return float(value)
 
 
 def _at(point: Point) -> float:
@@ -101,4 +133,6 @@ def _at(point: Point) -> float:
 
 def _edges(bound: Mapping[str, Any]) -> tuple[float, ...]:
     ((key, value),) = bound.items()
-    return tuple(value) if key == "within" else (value,)
+    if key not in ("at_least", "at_most", "within"):
+        raise ValueError(f"{key!r} is no bound")
+    return tuple(map(_number, value if key == "within" else (value,)))

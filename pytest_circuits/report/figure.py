@@ -27,7 +27,7 @@ MARKS: Mapping[str, dict[str, Any]] = {
     "invalid": {"marker": "x", "markerfacecolor": "black"},
     CURVE: {"marker": "^", "markerfacecolor": "#33539e"},
 }
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "pytest-circuits", "font.size": 8}
+_STYLE = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "pytest-circuits", "font.size": 8}
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -48,11 +48,13 @@ def draw(content: Mapping[str, Any], path: Path) -> int:
 
     Estimates with their intervals against the place in the series (a step, a seed). The marker's shape is the verdict, or says that the
     point is part of a curve about which the claim is; a cross at the lower edge is a model for which there is no number. Bounds are
-    dashed lines. Raises `OptionError` when the document has no claims over a series, for a format that is not known, and without
-    matplotlib.
+    dashed lines. Raises `OptionError` when the document has no claims over a series or one that was damaged, for a format that is not
+    known, and without matplotlib.
     """
     if path.suffix not in FORMATS:
         raise OptionError(f"{path}: a figure is written as {', '.join(FORMATS)}; give it one of these endings")
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder; give the name of a file")
     found = curves(content)
     if not found:
         raise OptionError(

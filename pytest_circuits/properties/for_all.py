@@ -233,29 +233,58 @@ def _explicit(p: ForAll) -> list[Example]:
 def _searched(
     table: Table, make: Make, effort: Effort, explicit: Sequence[Example]
 ) -> Generator[Any, Any, tuple[list[Example], Example | None]]:
-    """Examples that failed in earlier runs, and the smallest that fails now."""
-    from ..strategies.search import save, saved, shrink
+    """Examples that failed in earlier runs, and the smallest that fails now: of those that are always looked at, the first that does.
+
+    What was drawn is shrunk before the earlier ones are looked at, so that the next run asks for the same batches.
+    """
+    from ..strategies.search import save, saved
 
     key = _key(table.claim)
+    given = [one for one in explicit if table.known[one] is False]
+    drawn = [] if given else table.failing()
+    smallest = (yield from _shrunk(table, make, effort, drawn[0])) if drawn else None
     before = saved(make, effort, key)
     for one in before:
         yield from table.measure([one])
-    still = [one for one in (*explicit, *before) if table.known[one] is False]
-    smallest = next(iter(still), None)  # those that were shrunk before are as small as they get
-    drawn = [one for one in table.failing() if one.choices]
-    if smallest is None and drawn:
-        for _ in range(ROUNDS):
-            found = shrink(make, table.known, effort, next(one for one in table.failing() if one.choices))
-            if not found.unknown:
-                smallest = found.failing
-                break
-            yield from table.measure(found.unknown)
-        else:
-            smallest = next(one for one in table.failing() if one.choices)
+    still = [one for one in before if table.known[one] is False]
+    if given:
+        smallest = given[0]
+    elif still and (smallest is None or still[0].size < smallest.size):
+        smallest = yield from _smallest(table, make, effort, still[0])
     if smallest is not None:  # on its own, as the next run will ask for it
         yield from measured(table.claim.model, [table.trial(smallest)], table.fitting)
     save(effort, key, smallest, before, table.known)
     return before, smallest
+
+
+def _shrunk(table: Table, make: Make, effort: Effort, start: Example) -> Generator[Any, Any, Example]:
+    """The smallest failing example to which hypothesis shrinks one; itself where all choices were made already."""
+    from ..strategies.search import shrink
+
+    for _ in range(ROUNDS):
+        if not start.choices:
+            break
+        found = shrink(make, table.known, effort, start)
+        if not found.unknown:
+            assert found.failing is not None
+            return found.failing
+        yield from table.measure(found.unknown)
+        start = min((start, *(one for one in table.failing() if one.choices)), key=lambda one: one.size)
+    return start
+
+
+def _smallest(table: Table, make: Make, effort: Effort, start: Example) -> Generator[Any, Any, Example]:
+    """One that failed in an earlier run, shrunk until that changes nothing: on another model, or under another profile, it need not be
+    as small as it gets. Each time from what was known before, as in the run after this one.
+    """
+    known = dict(table.known)
+    while True:
+        look = replace(table, known=dict(known))
+        found = yield from _shrunk(look, make, effort, start)
+        table.known.update(look.known)
+        if found.size >= start.size:
+            return start
+        known[found], start = False, found
 
 
 def _key(claim: Claim) -> bytes:
@@ -277,6 +306,7 @@ def _estimate(
     p: ForAll = claim.parameters
     judged = [one for one in draws if table.known[one] is not None]
     held = sum(bool(table.known[one]) for one in judged)
+    assert (smallest is None) == (not table.failing())
     at_most = binomial_upper(len(judged) - held, len(judged), p.confidence)
     details = report(p, table, counts, explicit, before, smallest, effort, sets, at_most)
     shown = details["counterexample"]["in_words"] if smallest is not None else None

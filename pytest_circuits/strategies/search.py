@@ -184,9 +184,10 @@ def saved(make: Make, effort: Effort, key: bytes) -> list[Example]:
         example = None
         with suppress(StaleError):
             example = None if choices is None else record(make, Replay(choices))
-        if example is None:
+        if example is None or choices_to_bytes(example.choices) != kept:  # the latter made by a grammar with more choices
             database.delete(key, kept)
-        else:
+        if example is not None:
+            database.save(key, choices_to_bytes(example.choices))
             found.append(example)
     return sorted(found, key=lambda example: example.size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import hypothesis
 import pytest
 from scipy.stats import beta
 
@@ -12,6 +13,11 @@ from pytest_circuits.spec.load import SpecErrors, load_suite
 
 FLIPS = "remove: {units: [L1MLP]}, check: answer_changes, examples: 60"
 SMALLEST = {"clean": "capital of Kenya", "corrupt": "capital of Austria", "answer": "Nairobi", "foils": ["Vienna"]}
+
+
+def _keys(database):
+    """All keys of a hypothesis database in a folder."""
+    return {*database.fetch(database._metakeys_name)}
 
 
 def fields(found):
@@ -39,6 +45,29 @@ def test_a_hundred_examples_cost_a_few_forwards_and_shrinking_a_few_more(project
     assert holds["cost"]["forwards"] <= 8
     fails = project.run("--circuits-no-cache", claim=FLIPS.replace("60", "100"))
     assert fails["cost"]["forwards"] <= 40 and fails["cost"]["backwards"] == 0
+
+
+@pytest.mark.parametrize("how", ["remove: {units: [L1MLP]}", "remove: {size: 1, inside: {units: [L1MLP]}}"])
+@pytest.mark.parametrize("where", ["template", "file"])
+@pytest.mark.parametrize(("country", "city", "verdict"), [("Kenya", "Nairobi", "refuted"), ("Cuba", "Havana", "certified")])
+def test_a_grammar_of_a_single_prompt_is_judged_like_any_other(project, how, where, country, city, verdict):
+    """Nothing is left to choose, and nothing to shrink."""
+    row = {"clean": f"capital of {country}", "corrupt": "capital of Peru", "answer": city}
+    (project.path / "row.jsonl").write_text(json.dumps(row | {"foil": "Lima"}), encoding="utf-8")
+    template = {"template": "capital of {C}", "corrupt": "capital of {D}", "answer": city, "foil": "Lima"}
+    task = (
+        {"builtin": "template", "slots": {"C": [country], "D": ["Peru"]}, **template, "n": 1}
+        if where == "template"
+        else {"file": "row.jsonl"}
+    )
+    project.spec(f"{how}, check: answer_changes, examples: 10", model="spared")
+    spec = project.path / "s.circuits.yaml"
+    spec.write_text(re.sub("capitals: {.*", f"capitals: {json.dumps(task)}", spec.read_text("utf-8")), "utf-8")
+    for _ in range(2):
+        record = project.run()
+        assert (record["verdict"], record["estimate"], record["n"]) == (verdict, float(verdict == "certified"), 10)
+        found = record["details"]["counterexample"]
+        assert found is None if verdict == "certified" else fields(found) == row | {"foils": ["Lima"]}
 
 
 def test_without_a_counterexample_the_claim_is_certified_as_a_search(project):
@@ -88,6 +117,41 @@ def test_a_failing_example_is_kept_run_first_the_next_time_and_forgotten_when_it
     mended = project.run(f"--circuits-model=m={project.path / 'plain'}")
     assert (mended["verdict"], mended["details"]["from_the_database"]) == ("certified", 1)
     assert project.run(f"--circuits-model=m={project.path / 'plain'}")["details"]["from_the_database"] == 0
+
+
+def test_an_example_that_was_kept_unshrunk_is_shrunk_when_it_fails_again(project):
+    """First it was found under a profile that does not shrink."""
+    project.pytester.makeconftest("""
+from hypothesis import Phase, settings
+settings.register_profile("raw", settings.get_profile("of the test"), phases=[Phase.reuse, Phase.generate])
+""")
+    claim = f"{FLIPS.replace('60', '3')}, seed: 8"
+    raw = project.run("--hypothesis-profile=raw", claim=claim)
+    assert raw["verdict"] == "refuted" and fields(raw["details"]["counterexample"]) != SMALLEST
+    hypothesis.settings.load_profile("of the test")
+    for options in ((), ("--circuits-offline",)):
+        shrunk = project.run(*options, claim=claim)
+        assert shrunk["details"]["from_the_database"] >= 1 and fields(shrunk["details"]["counterexample"]) == SMALLEST
+
+
+def test_an_example_that_only_the_database_knows_is_shrunk_too_and_the_next_run_measures_nothing(project):
+    """The search of one example finds none; the database knows one that is not the smallest."""
+    from hypothesis.database import choices_to_bytes
+
+    project.run(claim=FLIPS)
+    database = hypothesis.settings.default.database
+    [key] = [one for one in _keys(database) if one.startswith(b"pytest-circuits.for_all.")]
+    for seed in range(50):
+        for kept in list(database.fetch(key)):
+            database.delete(key, kept)
+        claim = f"{FLIPS.replace('60', '1')}, seed: {seed}"
+        if project.run(claim=claim)["verdict"] == "certified":
+            break
+    database.save(key, choices_to_bytes((1, 7, 3)))  # the capital of Peru, after that of France
+    for options in ((), ("--circuits-offline",)):
+        record = project.run(*options, claim=claim)
+        assert record["verdict"] == "refuted" and fields(record["details"]["counterexample"]) == SMALLEST
+        assert record["details"]["from_the_database"] >= 1 and record["estimate"] == 1
 
 
 def test_what_was_measured_once_is_not_measured_again(project):

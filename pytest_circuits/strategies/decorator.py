@@ -10,11 +10,13 @@ from random import Random
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 
 from ..answers import LEDGER, Ledger, Pending
+from ..errors import CircuitsError
 
 ROUNDS = 40  # passes that only note what is asked for; what later ones would ask for is measured one by one
 Test = Callable[..., Any]
@@ -31,24 +33,32 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
     """
 
     def decorate(test: Test) -> Test:
+        if inspect.iscoroutinefunction(test):
+            return given(**arguments)(test)  # which refuses it, or leaves it to a plugin that runs such tests
+
         @wraps(test)
-        def body(*args: Any, **kwargs: Any) -> None:
+        def body(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             ledger = LEDGER.get()
             if ledger is None or not ledger.noting:
-                test(*args, **kwargs)
-                return
+                return test(*args, **kwargs)  # what it returns should be None, and hypothesis looks
             try:
                 test(*args, **kwargs)
-            except (Pending, UnsatisfiedAssumption) as problem:
-                if not isinstance(problem, Pending):
-                    raise
-            except Exception:  # a failure that the real run will find again
+            except Pending:
+                pass
+            except UnsatisfiedAssumption:
+                raise
+            except (Exception, pytest.fail.Exception):  # a failure that the real run will find again
                 ledger.failed = True
                 if ledger.shrinking:
                     raise
+            return None
 
         drawn: Any = given(**arguments)(body)
+        if not hasattr(
+            drawn, "_hypothesis_internal_use_settings"
+        ):  # arguments that the test does not have, or none: it fails with the reason
+            return drawn  # type: ignore[no-any-return]
 
         @wraps(drawn)
         def run(*args: Any, **kwargs: Any) -> None:
@@ -98,10 +108,13 @@ def _noted(drawn: Any, ledger: Ledger, args: Any, kwargs: Any) -> None:
                 verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
             )  # fmt: skip
             for _ in range(ROUNDS):
-                with suppress(Exception):  # a failure, or no example that fits; the real run says so
+                with suppress(Exception, pytest.fail.Exception):  # a failure, or no example that fits; the real run says so
                     drawn(*args, **kwargs)
-                if not ledger.settle():
-                    break
+                try:
+                    if not ledger.settle():
+                        break
+                except CircuitsError:  # of which example, the real run tells, where each is measured by itself
+                    return
     finally:
         ledger.noting = False
         drawn._hypothesis_internal_use_settings = own

@@ -214,3 +214,127 @@ def test_search(circuits):
     result.assert_outcomes(passed=1)
     claims = json.loads((project.path / "out.json").read_text("utf-8"))["claims"]
     assert [claim["verdict"] for claim in claims] == ["certified", "certified", "refuted", "certified"]
+
+
+def test_questions_of_different_kinds_in_one_batch_are_each_answered(project):
+    """Removed or kept, by one metric or another: what was asked first says nothing of what is asked later."""
+    source = """
+from hypothesis import strategies as st
+
+@settings(max_examples=60, database=None)
+@cs.for_all(pair=PAIRS, mode=st.sampled_from(["remove", "keep"]), metric=st.sampled_from(["logit_diff", "prob"]), n=st.integers(0, 5))
+def test_kinds(circuits, pair, mode, metric, n):
+    model = circuits.model("plain")
+    assume(model.answer(pair, remove=["L0H0"]).correct and n != 3)
+    found = model.answer(pair, **{mode: ["L1MLP"]}, metric=metric)
+    assert found.correct is (mode == "keep")
+    assert (found.intact.metric > 1) is (metric == "logit_diff")
+    assert 0 <= model.answer(pair, remove=["L0H1"], metric="prob").metric <= 1
+"""
+    run(project, source).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "message"),
+    [
+        ("async def", "assert False", "*doesn't know how to run async test functions*"),
+        ("def", "yield; assert False", "*should return None, but test_nothing returned <generator object*"),
+        ("def", "return pair.clean == 'wrong'", "*should return None, but test_nothing returned False*"),
+    ],
+)
+def test_a_body_that_would_not_run_or_not_assert_fails_as_under_given(project, kind, body, message):
+    source = f"""
+def test_count(circuits):
+    assert circuits.model("plain").answer(SMALLEST).correct
+
+@cs.for_all(pair=PAIRS)
+{kind} test_nothing(circuits, pair):
+    {body}
+"""
+    result = run(project, source)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [("par=PAIRS", "*unexpected keyword argument 'par'*"), ("", "*must be called with at least one argument*")]
+)
+def test_arguments_that_the_test_does_not_have_are_told(project, arguments, message):
+    source = f"""
+@cs.for_all({arguments})
+def test_wrong(circuits, pair=None):
+    pass
+"""
+    result = run(project, source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize(
+    "fails",
+    ["if found.correct: pytest.fail('still right')", "with pytest.raises(ValueError):\n        if not found.correct: raise ValueError"],
+)
+def test_failures_of_pytest_are_shrunk_like_any_other(project, fails):
+    source = f"""
+import pytest
+
+@settings(database=None)
+@cs.for_all(pair=PAIRS)
+def test_flips(circuits, pair):
+    found = circuits.model("spared").answer(pair, remove=["L1MLP"])
+    {fails}
+"""
+    result = run(project, source)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*Failing test case: test_flips(*", "*PromptPair(clean='capital of Kenya',", "*corrupt='capital of Austria',"]
+    )
+    assert project.forwards <= 60
+
+
+def test_an_error_of_some_examples_is_theirs_alone(project):
+    """Components that do not exist, drawn beside others: a test may expect that, and one that does not is shown the example."""
+    source = """
+import pytest
+from hypothesis import strategies as st
+from pytest_circuits.errors import UnitError
+
+UNITS = st.sampled_from(["L1MLP", "L1H9"])
+
+@settings(max_examples=20)
+@cs.for_all(pair=PAIRS, unit=UNITS)
+def test_expected(circuits, pair, unit):
+    model = circuits.model("plain")
+    if unit == "L1H9":
+        with pytest.raises(UnitError, match="'L1H9' does not exist"):
+            model.answer(pair, remove=[unit])
+    else:
+        assert not model.answer(pair, remove=[unit]).correct
+
+@settings(max_examples=20)
+@cs.for_all(pair=PAIRS, unit=UNITS)
+def test_unexpected(circuits, pair, unit):
+    circuits.model("plain").answer(pair, remove=[unit])
+"""
+    result = run(project, source)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*'L1H9' does not exist*", "*Failing test case: test_unexpected(*", "*unit='L1H9',*"])
+
+
+def test_pairs_of_which_none_fits_are_filtered_as_under_given(project):
+    source = """
+WRONG = cs.prompt_pairs([PromptPair("capital of Peru", "the capital of Peru", "Lima", ("Rome",))])
+
+@cs.for_all(pair=WRONG)
+def test_together(circuits, pair):
+    circuits.model("plain").answer(pair)
+
+@settings(deadline=None)
+@given(pair=WRONG)
+def test_one_by_one(circuits, pair):
+    circuits.model("plain").answer(pair)
+"""
+    result = run(project, source)
+    result.assert_outcomes(failed=2)
+    text = "\n".join(result.outlines)
+    assert len(re.findall("^E .*Unsatisfi|^E .*FailedHealthCheck", text, re.M)) == 2, text

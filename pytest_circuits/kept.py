@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 DIGITS = 6
+DIGITS_OF_A_COUNT = 7
 LEAST = 0.05
 
 
@@ -206,6 +207,8 @@ def _line(values: Sequence[float]) -> str:
 
 def _repeated(part: str) -> list[str]:
     value, _, count = part.partition("x")
+    if len(count) > DIGITS_OF_A_COUNT:
+        raise ValueError(f"{part} would be more values than any task has examples")
     return [value] * int(count or 1)
 
 

@@ -110,7 +110,7 @@ class Desk:
                 then = (entries or {}).get(key_of(record["nodeid"]))
                 try:
                     record["baseline"] = compare.comparison(then, now, record["confidence"], self._shown(path))
-                except (CircuitsError, ValueError, TypeError, KeyError) as problem:
+                except (CircuitsError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
                     told = f"{self._shown(path)}: the entry of {record['nodeid']} cannot be read ({problem}); restore the file"
                     self.problems.append(told)
 

@@ -41,15 +41,17 @@ def read(path: Path) -> Entries | None:
     except (OSError, UnicodeDecodeError) as problem:
         raise BaselineError(f"the baseline {path} cannot be read: {problem}") from None
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
     except ValueError as problem:
         conflict = "; it has the marks of a merge conflict" if "<<<<<<<" in text else ""
         raise BaselineError(f"the baseline {path} is not valid JSON ({problem}){conflict}: restore it from version control") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
-        found = f"its schema is {content.get('schema')!r}" if isinstance(content, dict) else "it is no JSON object"
-        raise BaselineError(f"{path} is no baseline that this version can read ({found}; {SCHEMA} is needed)")
+        schema = content.get("schema") if isinstance(content, dict) else None
+        found = "it is no JSON object" if not isinstance(content, dict) else f"its schema is {schema!r}; {SCHEMA} is needed"
+        found = "it has no mapping 'claims'" if schema == SCHEMA else found
+        raise BaselineError(f"{path} is no baseline that this version can read ({found}); restore it from version control")
     for name, entry in content["claims"].items():
-        wrong = _fault(entry)
+        wrong = _fault(entry) or (None if "::" in name else "is not called as a test is, CLAIM::MODEL::…")
         if wrong:
             raise BaselineError(f"the baseline {path} is damaged: claim {name!r} {wrong}; restore it from version control")
     found_entries: Entries = content["claims"]
@@ -111,6 +113,19 @@ def _lines(value: Any, depth: int) -> str:
     return f"{opening}\n{pad}{inner}\n{end}{closing}"
 
 
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping; a merge that kept both sides has a key twice, and one of them would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, _ in pairs if [one for one, _ in pairs].count(key) > 1)
+        raise ValueError(f"{twice!r} stands twice")
+    return found
+
+
 def _fault(entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return "is no mapping"
@@ -120,4 +135,6 @@ def _fault(entry: Any) -> str | None:
     numbers = [entry.get("estimate"), *entry["interval"]]
     if len(numbers) != 3 or not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers):
         return "has no estimate with an interval"
+    if not all(isinstance(units, list) and all(isinstance(unit, str) for unit in units) for units in entry["circuits"].values()):
+        return "has no 'circuits' that makes sense"
     return None

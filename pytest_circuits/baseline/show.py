@@ -82,8 +82,8 @@ def _counts(drift: Mapping[str, Any], adds: bool) -> list[str]:
         same = "; the model is the same" if drift["same_model"] else ""
         out = [f"{drift[key]} {told}" for key, told in (("incomparable", "not comparable"), ("unmeasured", "not measured")) if drift[key]]
         found.append(
-            f"{held} claims held against the baseline: {noise} moved by more than noise, {verdicts} with another verdict, {circuits} "
-            f"with another circuit{''.join(f', {one}' for one in out)}{same}"
+            f"{held} claim{'s' * (held != 1)} held against the baseline: {noise} moved by more than noise, {verdicts} with another "
+            f"verdict, {circuits} with another circuit{''.join(f', {one}' for one in out)}{same}"
         )
     if drift["verdicts_on_drift"]:
         found.append(f"claims about drift: {', '.join(f'{n} {verdict}' for verdict, n in drift['verdicts_on_drift'].items())}")

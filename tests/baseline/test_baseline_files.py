@@ -47,7 +47,11 @@ def test_no_file_is_no_baseline(tmp_path):
         ('<<<<<<< HEAD\n{"schema": 1}\n=======\n', "marks of a merge conflict"),
         ("[]", "it is no JSON object"),
         ('{"schema": 2, "claims": {}}', "its schema is 2; 1 is needed"),
-        ('{"schema": 1, "claims": []}', "is no baseline"),
+        ('{"schema": 1, "claims": []}', "is no baseline .*it has no mapping 'claims'"),
+        ('{"schema": 1, "claims": {"c::m": 3, "c::m": 4}}', "'c::m' stands twice"),
+        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "estimate": float("nan")}}}), "NaN is no number"),
+        (json.dumps({"schema": 1, "claims": {"c": ENTRY}}), "claim 'c' is not called as a test is"),
+        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "circuits": {"shared_set": "L0H1"}}}}), "has no 'circuits' that makes"),
         ('{"schema": 1, "claims": {"c::m": 3}}', "claim 'c::m' is no mapping"),
         (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "kept": None}}}), "claim 'c' has no 'kept' that makes sense"),
         (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "interval": [0.1, None]}}}), "no estimate with an interval"),
@@ -65,7 +69,7 @@ def test_a_damaged_file_is_refused_with_the_reason(tmp_path, text, told):
 
 def test_a_change_that_changes_nothing_does_not_touch_the_file(tmp_path):
     path = tmp_path / "x.json"
-    files.write(path, {"a": ENTRY})
+    files.write(path, {"a::m": ENTRY})
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert not files.change(path, lambda entries: entries)
     assert path.read_text(encoding="utf-8").endswith("\n\n")

@@ -50,6 +50,7 @@ def test_profiles_come_back_to_within_half_a_level_of_their_column(table):
         (kept.from_bits, {"shape": [2, 9], "bits": "not base 85 {"}),
         (kept.from_bytes_by_column, {**kept.bytes_by_column(np.ones((2, 3))), "scale": "1 1"}),
         (kept.group_values, {"values": "1 x 2"}),
+        (kept.group_values, {"values": "1x99999999999"}),
         (kept.group_values, {}),
     ],
 )

@@ -25,7 +25,7 @@ from .errors import CircuitsError, OptionError, suggestion
 from .given import model_source, parts, task_source
 from .lab.cost import Cost
 from .properties import PROPERTIES
-from .properties.base import AnyParameters, Property
+from .properties.base import AnyParameters, Property, task_names
 from .reseed import reseeded, reseeded_task, unchanged
 from .results import Description
 from .sources import ModelSource, TaskSource
@@ -184,6 +184,9 @@ class Bench:
         parameters, against = taken(self, name, parameters)
         given = {key: _named(value, tasks) for key, value in parameters.items()}
         checked: AnyParameters = reseeded(_validated(prop.parameters, given, prop.name), self._session.seed)
+        strangers = sorted(set(task_names(checked)) - set(tasks))
+        if strangers:
+            raise OptionError(f"{name}: no task {strangers[0]!r} was handed over; pass circuits.task({strangers[0]!r}), not its name")
         wrong = looks.problem(prop, checked, tasks)
         if wrong:
             raise OptionError(wrong)

@@ -143,6 +143,8 @@ def test_it(circuits):
     refused("stated has no parameter 'valu'; did you mean 'value'", model.measure, "stated", valu=1)
     refused("stated, value: ", model.measure, "stated", value="much")
     refused("unknown property 'resue'; did you mean 'reuse'", model.measure, "resue")
+    refused("no task 'sva' was handed over; pass circuits.task\\('sva'\\), not its name", model.measure, "reuse", task="sva")
+    refused("no task 'b' was handed over", model.measure, "jaccard", tasks=[swap, "b"])
     refused("reuse, p: Input should be greater than 0", found.reuse, p=0)
     refused("reuse has no parameter 'siez'; did you mean 'size'", found.reuse, siez=3)
     refused("a circuit size is a percentage", found.reuse, size=0)

@@ -223,3 +223,20 @@ def test_looks_are_explained_one_by_one():
     assert line.startswith("  looked 2 of 3 times, each interval so wide that all planned ones hold together: ")
     assert line.endswith("n = 8: 0.400 [0.100, 0.700]; n = 20: 0.400 [0.300, 0.450]")
     assert "looked" not in explain(record())
+
+
+@pytest.mark.parametrize(
+    ("details", "told"),
+    [
+        ({"examples": 256, "groups": 40}, ["swap 256 prompts in 40 groups"]),
+        ({"examples": 256, "groups": 129}, []),
+        ({"examples": {"a": {"examples": 8, "groups": 4}, "b": {"examples": 8, "groups": 5}}}, ["a 8 prompts in 4 groups"]),
+        ({"groups": ["L0H1"], "examples": "many"}, []),
+        ({}, []),
+    ],
+)
+def test_it_is_told_where_prompts_are_few_groups(details, told):
+    from pytest_circuits.report.terminal import few_groups
+
+    found = few_groups([{"details": details, "tasks": ["swap"]}] * 2)
+    assert [note.partition(": ")[2] for note in found] == told

@@ -49,6 +49,22 @@ def table(content: Mapping[str, Any]) -> list[str]:
     return [*lines, *([""] if supported else []), *supported, *totals, *footnotes(content), *_warnings(content["claims"])]
 
 
+def few_groups(claims: list[Mapping[str, Any]]) -> list[str]:
+    """A note on the tasks whose prompts are at most half as many groups: n counts prompts, an interval counts groups."""
+    found: dict[str, str] = {}
+    for claim in claims:
+        details = claim["details"]
+        about = details.get("examples")
+        sizes = about if isinstance(about, Mapping) else {task: details for task in claim["tasks"][:1]}
+        for task, one in sizes.items():
+            groups, prompts = (one.get("groups"), one.get("examples")) if isinstance(one, Mapping) else (None, None)
+            if isinstance(groups, int) and isinstance(prompts, int) and 2 * groups <= prompts:
+                found[task] = f"{task} {prompts} prompts in {groups} groups"
+    if not found:
+        return []
+    return [f"n counts prompts; those about one entity or from one template count once for an interval: {', '.join(found.values())}"]
+
+
 def _warnings(claims: list[Mapping[str, Any]]) -> list[str]:
     """What could be told before measuring, each once with the claims that it is about."""
     found: dict[str, list[str]] = {}
@@ -61,8 +77,8 @@ def _warnings(claims: list[Mapping[str, Any]]) -> list[str]:
 
 
 def footnotes(content: Mapping[str, Any]) -> list[str]:
-    """Refutations that do not survive the correction, and that certificates are not corrected; nothing where there is one claim."""
-    suite, notes = content["suite"], []
+    """What n hides, refutations that do not survive the correction, and that certificates are not corrected."""
+    suite, notes = content["suite"], few_groups(content["claims"])
     holm = suite["holm"]
     if holm["surviving"] < holm["refuted"]:
         notes.append(

@@ -55,7 +55,7 @@ def few_groups(claims: list[Mapping[str, Any]]) -> list[str]:
     for claim in claims:
         details = claim["details"]
         about = details.get("examples")
-        sizes = about if isinstance(about, Mapping) else {task: details for task in claim["tasks"][:1]}
+        sizes = about if isinstance(about, Mapping) else dict.fromkeys(claim["tasks"][:1], details)
         for task, one in sizes.items():
             groups, prompts = (one.get("groups"), one.get("examples")) if isinstance(one, Mapping) else (None, None)
             if isinstance(groups, int) and isinstance(prompts, int) and 2 * groups <= prompts:

@@ -201,6 +201,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("circuits mutation")
         for line in lines(content["mutation"]):
             terminalreporter.write_line(line)
+    elif state.stage is not None and content["claims"]:
+        told = "no result about mutants, since the run was stopped; run again: what was measured of them is kept"
+        terminalreporter.write_line(told, yellow=True)
     if state.unwritten:
         terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
     elif state.report is not None:

@@ -221,6 +221,16 @@ def test_an_interruption_leaves_the_model_as_it_was_and_no_half_report(project, 
     assert not (box.path / "report.json").exists() or "mutation" not in box.report
 
 
+def test_a_run_that_was_stopped_says_that_no_mutants_were_judged(project):
+    box = project()
+    box.spec(MORE)
+    assert box.run(PLACES, "-x", "-k", "broken or weak").ret == 1
+    told = "no result about mutants, since the run was stopped"
+    assert told in box.result.stdout.str() and "mutation" not in box.report
+    box.run("--circuits-mutate=zero-head:L0H2", "-k", "weak")
+    assert told not in box.result.stdout.str() and box.mutation["counted"] == 1
+
+
 def test_claims_in_python_take_part_and_models_in_memory_do_not(project):
     box = project()
     (box.path / "test_python.py").write_text("""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import OptionError, SpecError, TaskError, suggestion
+from ..errors import ModelError, OptionError, SpecError, TaskError, suggestion
 from ..sources import ModelSource, TaskSource
 from ..spec.checkpoints import absolute, model_path
 from ..spec.document import REFERENCE, name_problem
@@ -100,8 +100,22 @@ def _options(written: str, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def asked_model(name: str, written: str, revision: str | None = None, dtype: str | None = None, device: str | None = None) -> ModelSource:
-    """The model, `written` being a directory (relative to the working directory) or a hub id."""
-    return ModelSource(name, path=model_path(Path.cwd(), written), revision=revision, dtype=dtype, device=device)
+    """The model, `written` being a directory (relative to the working directory) or a hub id.
+
+    Raises `ModelError` for `folder/name` where there is such a folder and nothing of that name in it, unless the hub's model of that name
+    has been downloaded: that is a mistyped directory, and no reason to ask the hub.
+    """
+    from ..lab.fingerprint import cached_config
+
+    source = ModelSource(name, path=model_path(Path.cwd(), written), revision=revision, dtype=dtype, device=device)
+    folder, slash, _ = written.partition("/")
+    if source.path == written and slash and os.path.isdir(folder) and cached_config(source) is None:
+        inside = sorted(one.name for one in Path(folder).iterdir() if one.is_dir())
+        raise ModelError(
+            f"there is no model {written!r} in folder {folder!r}; {suggestion(written.partition('/')[2], inside)}. "
+            f"If the hub's {written!r} is meant, run this in another folder"
+        )
+    return source
 
 
 def relative(path: str, folder: Path) -> str:

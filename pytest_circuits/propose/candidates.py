@@ -11,6 +11,7 @@ from ..verdict import Bound, Estimate
 from .bounds import count_above
 
 REACH = 0.9  # faithfulness that the claims about neurons are about
+FEW = 0.25  # share of the neurons beyond which they are not few
 EACH = ("accuracy", "reuse", "necessity", "gradient_ablation_agreement", "neurons_to_reach", "neuron_faithfulness", "specificity")
 PAIRS = ("jaccard",)
 PROPERTIES = (*EACH, *PAIRS)
@@ -19,7 +20,9 @@ PROPERTIES = (*EACH, *PAIRS)
 @dataclass(frozen=True)
 class Candidate:
     """A claim before it is measured. `side` is the kind of bound; one that is not beyond `beyond` (on the side of the claim) would
-    say nothing, and `otherwise` says what that means. `meaning` is what the claim says, in words.
+    say nothing, and `otherwise` says what that means. `meaning` is what the claim says, in words. `target` is what a claim with two sides
+    says the value to be. A count may be at most this `share` of the universe that the estimate names. An overlap that is `stable` has
+    to lie below the noise ceilings that the estimate names.
     """
 
     name: str
@@ -31,6 +34,26 @@ class Candidate:
     beyond: float | None = None
     otherwise: str = ""
     count: bool = False
+    target: float | None = None
+    share: float | None = None
+    stable: bool = False
+
+    def empty(self, outcome: Estimate, bound: Bound) -> str | None:
+        """Why a bound on the outcome says less than the claim's name, or None."""
+        edge = bound.at_most if bound.at_least is None else bound.at_least
+        assert edge is not None
+        if self.share is not None:
+            whole = int(outcome.details["universe"])
+            return None if edge <= self.share * whole else f"up to {edge:g} of {whole} are, more than {self.share:.0%}: these are not few"
+        if self.stable:
+            ceilings: Mapping[str, float | None] = outcome.details["noise_ceiling"]
+            for task, ceiling in ceilings.items():
+                if ceiling is None or edge >= ceiling:
+                    halves = "have no shared sets to compare" if ceiling is None else f"themselves overlap no more than {ceiling:.2f}"
+                    return f"two halves of the prompts of {task} {halves}, so that an overlap of up to {edge:g} tells no difference"
+        if self.beyond is None or (edge > self.beyond if self.side == "at_least" else edge < self.beyond):
+            return None
+        return self.otherwise
 
 
 @dataclass(frozen=True)
@@ -95,7 +118,7 @@ def _neurons(task: str, wanted: Sequence[str]) -> Tried:
     """How many neurons it takes, and how faithful that many are."""
     found = yield Candidate(
         f"{task}-few-neurons-suffice", "neurons_to_reach", {"task": task, "attribution": "relp", "reach": REACH}, "at_most",
-        f"no more neurons than this are needed for a faithfulness of {REACH:g}", (task,), count=True,
+        f"no more neurons than this are needed for a faithfulness of {REACH:g}", (task,), count=True, share=FEW,
     )  # fmt: skip
     if not isinstance(found.outcome, Estimate) or "neuron_faithfulness" not in wanted:
         return
@@ -103,7 +126,7 @@ def _neurons(task: str, wanted: Sequence[str]) -> Tried:
     if enough < whole:
         yield Candidate(
             f"{task}-these-neurons-are-faithful", "neuron_faithfulness", {"task": task, "attribution": "relp", "neurons": enough},
-            "within", f"{enough} of {whole} neurons do what the whole model does", (task,),
+            "within", f"{enough} of {whole} neurons do what the whole model does, no less and no more", (task,), target=1.0,
         )  # fmt: skip
 
 
@@ -113,5 +136,5 @@ def of_pair(first: str, second: str, wanted: Sequence[str]) -> Tried:
         yield Candidate(
             f"{first}-and-{second}-differ", "jaccard", {"tasks": [first, second]}, "at_most",
             "the shared sets of the two tasks overlap no more than this", (first, second),
-            1.0, "the two sets may be the same",
+            1.0, "the two sets may be the same", stable=True,
         )  # fmt: skip

@@ -155,7 +155,11 @@ def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
     cache = f" --circuits-cache-dir {quote(chosen.cache_dir)}" if chosen.cache_dir else ""
     command = f"pytest {quote(str(chosen.out))}{cache}"
     print(f"\n{command}                    # from the cache, all certified")
-    print(f"{command} --circuits-seed 1  # on other prompts: whether the bounds hold")
+    if proposal.redrawn:
+        some = f" (not of {', '.join(proposal.fixed)}: only split anew)" if proposal.fixed else ""
+        print(f"{command} --circuits-seed 1  # on other prompts{some}: whether the bounds hold")
+    else:
+        print(f"{command} --circuits-seed 1  # the same prompts, split anew; whether the bounds hold, only others can tell")
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,7 @@ from ..results import Description
 from ..sources import ModelSource
 from ..verdict import CERTIFIED, Bound, Estimate, decide
 from .ask import AskedTask
-from .bounds import safe_side
+from .bounds import MARGINS, around, safe_side
 from .candidates import Candidate, Finding, Tried, of_pair, of_task
 
 WIDE, NARROW, FEW = "10%", "20%", 5  # K is 10%, or 20% where that would be fewer components than this
@@ -54,6 +54,16 @@ class Proposal:
     def claims(self) -> list[Finding]:
         """Those with a bound."""
         return [one for _, these in self.findings for one in these if one.bound is not None]
+
+    @property
+    def fixed(self) -> list[str]:
+        """The tasks with claims of which no seed draws other prompts."""
+        return [one.task.name for one in self.abilities if one.task.kind != "builtin" and not one.reason]
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether a seed draws other prompts of any task with claims."""
+        return any(one.task.kind == "builtin" and not one.reason for one in self.abilities)
 
     @property
     def open(self) -> list[Finding]:
@@ -105,21 +115,19 @@ class Study:
             return Finding(candidate, outcome, None, str(outcome))
         if outcome.unsettled:
             return Finding(candidate, outcome, None, outcome.unsettled)
-        bound = safe_side(outcome, candidate.side, self.slack, candidate.count)
-        reason = _empty(candidate, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(question.parameters))
+        bound = self._bound(candidate, outcome)
+        if bound is None:
+            told = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
+            return Finding(candidate, outcome, None, told)
+        reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(question.parameters))
         if reason is None and decide(outcome, bound).kind != CERTIFIED:
             raise AssertionError(f"{candidate.name}: {outcome} does not meet its own bound '{bound}'")
         return Finding(candidate, outcome, None if reason else bound, reason or "")
 
-
-def _empty(candidate: Candidate, bound: Bound) -> str | None:
-    """Why a bound says nothing, or None."""
-    if candidate.beyond is None:
-        return None
-    edge = bound.at_least if candidate.side == "at_least" else bound.at_most
-    assert edge is not None
-    says = edge > candidate.beyond if candidate.side == "at_least" else edge < candidate.beyond
-    return None if says else candidate.otherwise
+    def _bound(self, candidate: Candidate, outcome: Estimate) -> Bound | None:
+        if candidate.target is not None:
+            return around(outcome, candidate.target, self.slack)
+        return safe_side(outcome, candidate.side, self.slack, candidate.count)
 
 
 def circuit_size(described: Description) -> str:

@@ -21,6 +21,10 @@ from .measure import Ability, Proposal, shown_accuracy
 
 WIDTH = 118
 SCHEMA = "circuits-spec-1.json"
+_UNTESTED = (
+    "There are no other prompts of these tasks here: keep some aside in a file of their own, and name that one here for the test. All that "
+    "a seed can do is to split the same prompts anew, which is a weaker test"
+)
 _BARE = re.compile(r"[A-Za-z_.][\w.%/+@-]*")
 
 
@@ -78,16 +82,18 @@ def _header(proposal: Proposal, path: Path, command: str) -> Iterator[str]:
     given = "" if not proposal.slack else f", after {proposal.slack:g} half-widths were given away"
     yield "#"
     yield from _comment(
-        f"Every bound is the safe side of an interval, rounded away from it{given}: it was set on the very prompts that it is now held "
-        "against, so that all claims are certified at once says nothing yet. A bound is as good as its independence from the data. "
-        "Put these to the test on other prompts, and loosen or drop what does not hold:"
+        f"Every bound is the safe side of an interval, rounded away from it, or a margin around a target that holds the interval{given}: "
+        "it was set on the very prompts that it is now held against, so that all claims are certified at once says nothing yet. A bound is "
+        "as good as its independence from the data. "
+        + ("Put these to the test on other prompts, and loosen or drop what does not hold:" if proposal.redrawn else f"{_UNTESTED}:")
     )
     yield "#"
     yield f"#     pytest {path.name} --circuits-seed 1"
-    fixed = [one.task.name for one in proposal.abilities if one.task.kind != "builtin" and not one.reason]
-    if fixed:
+    if proposal.fixed and proposal.redrawn:
         yield "#"
-        yield from _comment(f"({', '.join(fixed)}: there are no other prompts, so only the split into discovery and evaluation is new.)")
+        yield from _comment(
+            f"({', '.join(proposal.fixed)}: there are no other prompts, so only the split into discovery and evaluation is new.)"
+        )
     yield "#"
     yield from _comment(f"For completion in an editor: pytest-circuits schema --out {SCHEMA}")
 
@@ -124,7 +130,7 @@ def _claim(finding: Finding, proposal: Proposal) -> Iterator[str]:
     drawn = _drawn([task.task for task in proposal.abilities if task.task.name in one.tasks], proposal.defaults)
     yield f"    description: {_text(f'bound proposed on these very prompts ({drawn})')}"
     yield f"    {one.property}: {flow(one.parameters)}"
-    yield f"    {_written(bound)}"
+    yield f"    {_written(bound, one.count)}"
 
 
 def _left_open(finding: Finding) -> Iterator[str]:
@@ -152,9 +158,9 @@ def _drawn(tasks: list[AskedTask], defaults: Mapping[str, Any]) -> str:
     return ", ".join([*seeds, f"split by seed {defaults['split_seed']}"])
 
 
-def _written(bound: Bound) -> str:
+def _written(bound: Bound, count: bool) -> str:
     ((key, value),) = bound.as_dict().items()
-    return f"{key}: {flow(value)}"
+    return f"{key}: {flow(int(value) if count else value)}"
 
 
 def _text(text: str) -> str:

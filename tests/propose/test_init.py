@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_circuits import Bound, Estimate
 from pytest_circuits.cli import main
 from pytest_circuits.lab import lab as lab_module
 from pytest_circuits.properties import PROPERTIES
@@ -93,6 +95,9 @@ def test_bounds_lie_on_the_safe_side_and_close_to_it(made):
     for claim in report["claims"]:
         (low, high), bound = claim["interval"], claim["bound"]
         floor, ceiling = bound.get("within", [bound.get("at_least"), bound.get("at_most")])
+        if "within" in bound:
+            assert floor + ceiling == pytest.approx(2) and floor <= low and high <= ceiling, "around a faithfulness of 1"
+            continue
         step = 10 if claim["property"] == "neurons_to_reach" else 0.01 + 1e-9
         assert floor is None or low - step <= floor <= low
         assert ceiling is None or high <= ceiling <= high + step
@@ -103,7 +108,7 @@ def test_the_file_says_which_prompts_the_bounds_come_from_and_how_to_draw_others
     lines = text.splitlines()
     assert lines[0] == "# yaml-language-server: $schema=circuits-spec-1.json"
     assert "pytest core.circuits.yaml --circuits-seed 1" in text and "pytest core.circuits.yaml --circuits-seed 1" in done.stdout
-    assert "it was set on the very prompts that it is now held" in text
+    assert "it was set on the very prompts that it is now held" in text.replace("\n# ", " ")
     assert not re.search(r"20\d\d-\d\d", text), "no dates"
     suite = load_suite(folder / OUT)
     seeds = {case.tasks[name].options["seed"] for case in suite.claims for name in case.tasks}
@@ -120,7 +125,9 @@ def test_claims_left_open_are_comments_that_need_no_more_than_a_bound(made):
     before = {case.name for case in load_suite(folder / OUT).claims}
     with pytest.raises(Exception, match="has no value"):
         load_suite(folder / OUT, content=opened.encode())
-    given = re.sub(r"(at_least|at_most):$", r"\1: 0.123", opened, flags=re.MULTILINE)
+    counted = re.sub(r"(neurons_to_reach: .*\n    at_most):$", r"\1: 12", opened, flags=re.MULTILINE)
+    given = re.sub(r"(at_least|at_most):$", r"\1: 0.123", counted, flags=re.MULTILINE)
+    given = re.sub(r"within: .*$", "within: [0.9, 1.1]", given, flags=re.MULTILINE)
     assert {case.name for case in load_suite(folder / OUT, content=given.encode()).claims} == before | set(names)
 
 
@@ -154,7 +161,9 @@ def test_a_file_of_ones_own_on_a_model_whose_circuit_is_known(project):
     shutil.copy(COPY / "task.jsonl", project / "copy.jsonl")
     assert main(["init", str(COPY), "--task", "copy.jsonl:scoring=argmax", "--out", f"specs/{OUT}", "--size", "1"]) == 0
     text = (project / "specs" / OUT).read_text(encoding="utf-8")
-    assert "  copy: {file: ../copy.jsonl, scoring: argmax}" in text and "(copy: there are no other prompts" in text
+    assert "  copy: {file: ../copy.jsonl, scoring: argmax}" in text
+    said = text.replace("\n# ", " ")
+    assert "no other prompts of these tasks here" in said and "Put these to the test on other prompts" not in said
     claims = {case.name: case for case in load_suite(project / "specs" / OUT).claims}
     assert claims["copy-components-recur"].bound.at_least > 0.5, "it is one head in every circuit"
 
@@ -166,6 +175,62 @@ def test_the_commands_that_are_told_can_be_pasted(project, capsys):
     assert main(["init", str(COPY), "--task", "copy.jsonl", "--out", out, "--property", "accuracy", "--cache-dir", "my cache"]) == 0
     told = capsys.readouterr().out.splitlines()[-2].partition("#")[0]
     assert shlex.split(told) == ["pytest", out, "--circuits-cache-dir", "my cache"]
+
+
+def test_other_prompts_are_offered_only_where_a_seed_draws_them(project, capsys):
+    shutil.copy(MODELS / "planted-circuits" / "memory" / "task.jsonl", project / "facts.jsonl")
+    arguments = ["init", str(MODELS / "planted-circuits" / "memory"), "--task", "facts.jsonl", "--property", "accuracy"]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert "--circuits-seed 1" in told and "the same prompts, split anew" in told and "other prompts:" not in told
+
+
+@pytest.mark.parametrize("model", ["two_step", "memory"])
+def test_a_faithfulness_without_a_width_has_a_margin_around_one(project, model):
+    """These neurons do all that the whole model does, on each prompt."""
+    shutil.copy(MODELS / "planted-circuits" / model / "task.jsonl", project / "task.jsonl")
+    arguments = ["init", str(MODELS / "planted-circuits" / model), "--task", "task.jsonl", "--slack", "0.5"]
+    assert main([*arguments, "--property", "neuron_faithfulness"]) == 0
+    (claim,) = load_suite(project / OUT).claims
+    assert claim.name == "task-these-neurons-are-faithful" and claim.bound.as_dict() == {"within": [0.9, 1.1]}
+
+
+def test_neurons_that_do_too_much_are_not_called_faithful(project):
+    """Two heads back each other up, so that what is kept does 1.6 of what it does in the whole model: between 0.9 and 2.3."""
+    shutil.copy(MODELS / "planted-circuits" / "backup" / "task.jsonl", project / "task.jsonl")
+    arguments = ["init", str(MODELS / "planted-circuits" / "backup"), "--task", "task.jsonl", "--property", "neuron_faithfulness"]
+    assert main([*arguments, "--property", "accuracy"]) == 0
+    text = (project / OUT).read_text(encoding="utf-8").replace("\n  # ", " ")
+    assert "not clearly within 0.5 of 1" in text and "1.625 [0.907, 2.343]" in text
+    assert [claim.name for claim in load_suite(project / OUT).claims] == ["task-is-done"]
+
+
+@pytest.mark.parametrize(("universe", "high", "few"), [(2048, 510.0, True), (2048, 1100.0, False), (96, 24.0, True), (96, 25.0, False)])
+def test_few_neurons_are_a_quarter_at_most(universe, high, few):
+    one = next(candidates.of_task("ioi", [], 0.5, ("neurons_to_reach",)))
+    told = one.empty(Estimate(high / 2, (1.0, high), 50, details={"universe": universe}), Bound(None, high))
+    assert told is None if few else f"up to {high:g} of {universe} are, more than 25%" in told
+
+
+@pytest.mark.parametrize(("edge", "ceilings", "told"), [
+    (0.3, {"a": 0.8, "b": 0.9}, None),
+    (0.85, {"a": 0.8, "b": 0.9}, "halves of the prompts of a themselves overlap no more than 0.80"),
+    (0.3, {"a": 0.8, "b": None}, "halves of the prompts of b have no shared sets"),
+    (1.0, {"a": 1.0, "b": 1.0}, "overlap no more than 1.00"),
+])  # fmt: skip
+def test_tasks_differ_only_below_the_noise_ceiling(edge, ceilings, told):
+    """Halves of one and the same task differ by as much."""
+    one = next(candidates.of_pair("a", "b", ("jaccard",)))
+    found = one.empty(Estimate(edge / 2, (0.0, edge), 50, details={"noise_ceiling": ceilings}), Bound(None, edge))
+    assert found is None if told is None else told in found
+
+
+def test_a_mistyped_directory_is_told_at_once(project, capsys, monkeypatch):
+    """`models/nope` might be a hub id; where there is a folder `models`, nobody asks the hub."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: pytest.fail("asked the network"))
+    (project / "models" / "planted").mkdir(parents=True)
+    assert main(["init", "models/plantd", "--task", "ioi"]) == 1
+    assert "there is no model 'models/plantd' in folder 'models'; did you mean 'planted'" in capsys.readouterr().err
 
 
 def test_a_model_that_can_do_nothing_gets_no_spec_but_each_accuracy(project, capsys):

@@ -7,7 +7,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from torch import nn
 from ..anatomy.families import FAMILIES
 from ..errors import ModelError, OptionError
 from .plain import content_key, plain_state
+from .reaching_hub import at_once
 from .taps import measuring
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -67,9 +68,9 @@ def load_model(path: str, revision: str | None, dtype: Any, device: str | None) 
             raise ModelError(f"the model {path!r} is a directory, which has no revisions: remove revision {revision!r}")
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    wanted = dtype_of(dtype)
+    wanted, away = dtype_of(dtype), ""
     try:
-        with _quietly():
+        with _quietly(), nullcontext("") if local else at_once() as away:
             config = AutoConfig.from_pretrained(where, revision=revision or "main")
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 where,
@@ -81,7 +82,7 @@ def load_model(path: str, revision: str | None, dtype: Any, device: str | None) 
             )
     except Exception as problem:
         nor = "" if local else "; there is no directory of that name either"
-        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}{nor}") from problem
+        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}{away}{nor}") from problem
     model, report = loaded
     _check_report(path, report, model.config)
     if device is not None:
@@ -155,7 +156,7 @@ def load_tokenizer(path: str, revision: str | None) -> Any:
     if looks_local(where) and not any((Path(where) / name).exists() for name in _TOKENIZER_FILES):
         return None
     try:
-        with _quietly():
+        with _quietly(), nullcontext("") if looks_local(path) else at_once():
             return open_tokenizer(where, revision=revision or "main")
     except Exception as problem:
         raise ModelError(

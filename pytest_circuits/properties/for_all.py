@@ -106,7 +106,12 @@ def judge(claim: Claim) -> Steps:
     competent = _competent(p, table, draws)
     explicit = _explicit(p)
     for one in explicit:
-        yield from table.measure([one])
+        if one.units is not None:
+            universe.index(one.units)  # refuses names that the model does not have
+        if one.units is None or one.units in sets:
+            yield from table.measure([one])
+        else:  # of other sets the claim says nothing
+            table.known[one] = None
     before, smallest = yield from _searched(table, make, effort, explicit)
     return _estimate(claim, table, draws, competent, explicit, before, smallest, effort, sets)
 

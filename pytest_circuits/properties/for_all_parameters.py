@@ -103,6 +103,14 @@ class Explicit(_Part):
     group: str | None = None
     units: Annotated[list[str] | None, Field(description="the components, where sets of them are drawn")] = None
 
+    @model_validator(mode="after")
+    def _named(self) -> Explicit:
+        if self.units == []:
+            raise ValueError("units is empty, and says which components are removed or kept: name them")
+        if self.units is not None:
+            check_names(self.units)
+        return self
+
 
 class ForAll(CircuitParameters):
     """Whether something holds for all prompts of a grammar and all sets of components; the value is the share of examples that hold.

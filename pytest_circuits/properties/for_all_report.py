@@ -96,5 +96,7 @@ def _told(
         f"confidence at most {at_most:.2%} of the others fail"
     )
     for i, one in enumerate(explicit):
-        if table.known[one] is None:
+        if one.units is not None and one.units not in sets:
+            yield f"explicit example {i + 1} is not judged: {shown(one.units)} is none of the sets that the claim is about"
+        elif table.known[one] is None:
             yield f"explicit example {i + 1} is not judged: it does not fit the tokenizer, or the intact model answers it wrongly"

@@ -102,7 +102,8 @@ def independent(make: Make, n: int, source: int | str) -> list[Example]:
             found.append(example)
         elif drawn >= PATIENCE * (len(found) + 20):
             raise Invalid(
-                f"only {len(found)} of {drawn} draws made a prompt pair: in the others the corruption changes nothing",
+                f"only {len(found)} of {drawn} draws made a prompt pair: in the others the corruption changes nothing, or a "
+                "foil is the answer",
                 {"drawn": drawn, "pairs": len(found)},
             )
     return found

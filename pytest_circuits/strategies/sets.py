@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +36,11 @@ class SetSpace:
         """Simplest are the fewest and the first."""
         chosen = {*self.including, *_subset(random, self.pool, self.least, self.most)}
         return tuple(unit for unit in self.units if unit in chosen)
+
+    def __contains__(self, units: Collection[str]) -> bool:
+        """Whether such a set could be drawn."""
+        more = set(units) - set(self.including)
+        return len(units) == len(more) + len(self.including) and more <= set(self.pool) and self.least <= len(more) <= self.most
 
 
 def set_space(

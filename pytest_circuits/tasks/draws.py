@@ -63,6 +63,8 @@ class Picked(Draws):
             while place in taken and len(taken) < least:
                 place = (place + 1) % len(population)
             taken += [place] * (place not in taken)
+        if least < len(taken) == most:
+            self.pick(_goes_on(least, most))  # says nothing: without it none but the last could be left out of a full set
         return [population[place] for place in taken]
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
@@ -114,7 +116,7 @@ class Independent(Picked):
         places = self._source.sample(range(len(population)), size)
         for k, place in enumerate(places):
             self.made += [1] * (k >= least) + [place] * (len(population) > 1)
-        self.made += [0] * (size < most)
+        self.made += [0] * (least < most)
         return [population[place] for place in places]
 
     def coin(self) -> bool:

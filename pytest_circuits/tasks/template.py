@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import perm, prod
 from string import Formatter
@@ -52,7 +53,7 @@ class Parameters(generated.Parameters):
             if not _fields(text):
                 raise ValueError(f"the template {text!r} has no slot, so it is a single prompt: write slots in braces, such as {{A}}")
         for words, names in _lists(self.slots):
-            twice = next((word for i, word in enumerate(words) if word in words[:i]), None)
+            twice = next((word for word, count in Counter(words).items() if count > 1), None)
             if twice is not None:
                 raise ValueError(f"slot {names[0]!r} has the word {twice!r} twice")
             if len(names) > len(words):

@@ -154,6 +154,23 @@ def test_an_example_that_only_the_database_knows_is_shrunk_too_and_the_next_run_
         assert record["details"]["from_the_database"] >= 1 and record["estimate"] == 1
 
 
+@pytest.mark.parametrize(
+    ("units", "judged"),
+    [(["L1MLP"], True), (["L0H0"], False), (["L1MLP", "L2H0"], False), (["L2H0"], None), (["L9H0"], "invalid")],
+)
+def test_an_explicit_example_of_a_set_that_the_claim_is_not_about_refutes_nothing(project, units, judged):
+    """As when the line was kept and the claim, or a shared set, has changed since. All sets but those with L1MLP do no harm."""
+    where = "{size: 1, inside: {units: [L2H0, L2H1]}}" if judged is not True else "{size: 1, outside: {units: [L2H0]}}"
+    explicit = f"explicit: [{json.dumps(SMALLEST | {'units': units})}]"
+    record = project.run(claim=f"remove: {where}, check: answer_stays, examples: 5, seed: 1, {explicit}", model="plain")
+    if judged == "invalid":
+        assert record["verdict"] == "invalid" and "'L9H0' does not exist" in record["reason"]
+        return
+    told = " ".join(record["details"]["told"])
+    assert (record["verdict"] == "refuted") is (judged is True)
+    assert ("is none of the sets that the claim is about" in told) is (judged is False)
+
+
 def test_what_was_measured_once_is_not_measured_again(project):
     """Also of a claim that is refuted, and at whatever the database remembers."""
     once = project.run(claim=FLIPS)
@@ -310,6 +327,8 @@ def test_a_plan_stops_where_results_decide(project):
         ("remove: {task: nowhere}, check: answer_stays", "unknown task 'nowhere'"),
         ("remove: {units: [L0H0]}, check: answer_stays, max_n: 500", "max_n"),
         ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c}]", "explicit example 1 needs its units"),
+        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: []}]", "units is empty"),
+        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: [L0]}]", "'L0' is no unit name"),
         ("remove: {size: 0}, check: answer_stays", "a circuit size is"),
     ],
 )  # fmt: skip

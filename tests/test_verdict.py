@@ -106,7 +106,7 @@ def test_the_reason_names_value_interval_confidence_and_bound():
     ((0.4, 0.6), Bound(0.45, 0.9), 440),
     ((0.4, 0.6), Bound(0.1, 0.55), 440),
     ((0.4, 0.6), Bound(at_least=0.401), 110),
-    ((0.4, 0.9), Bound(at_least=0.495), 700_000),
+    ((0.4, 0.9), Bound(at_least=0.48), 44_000),
 ])  # fmt: skip
 def test_an_inconclusive_claim_says_how_many_examples_would_probably_settle_it(interval, bound, wanted):
     reason = decide(Estimate(0.5, interval, 100), bound).reason

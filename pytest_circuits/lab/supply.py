@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ..errors import CircuitsError
+from ..properties.base import AnyParameters
+from ..properties.nested import Inner
 from ..requests import Encode, Part
 from ..verdict import Supply
 from .lab import Lab
@@ -10,16 +12,29 @@ from .parts import examples_of
 from .question import Question
 
 
+def _made_of(question: Question) -> tuple[str, AnyParameters]:
+    """The side of the split that the estimate is made of, and the parameters that say how it is split: those of the innermost claim."""
+    prop, parameters = question.claim()[0], question.parameters
+    which = "evaluation" if prop.grows else "discovery"
+    while isinstance(inner := getattr(parameters, "of", None), Inner):
+        if getattr(parameters, "overlap", None) is not None or not inner.property.grows:
+            which = "discovery"
+        parameters = inner.parameters
+    return which, parameters
+
+
 def supply_of(lab: Lab, question: Question) -> Supply | None:
     """The examples behind the estimate, of the task with the fewest groups; None where this is not known. Measures nothing.
 
-    Of estimates that are made of discovery examples alone, those count; of others, evaluation examples.
+    Of estimates that are made of discovery examples alone, those count; of others, evaluation examples. A claim about another one, such as
+    drift, has the examples of that one.
     """
-    prop, claim = question.claim()
-    split = getattr(claim.parameters, "split", None)
+    _, claim = question.claim()
+    which, parameters = _made_of(question)
+    split = getattr(parameters, "split", None)
     if split is None or not claim.tasks:
         return None
-    side = Part("evaluation" if prop.grows else "discovery", None if split == "in_sample" else float(split), claim.parameters.split_seed)
+    side = Part(which, None if split == "in_sample" else float(split), getattr(parameters, "split_seed", 0))
     found: list[Supply] = []
     for name, source in claim.tasks.items():
         try:

@@ -13,7 +13,8 @@ from pytest_circuits.lab.judge import judge_claim
 from pytest_circuits.lab.question import Question
 from pytest_circuits.lab.supply import supply_of
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Parameters, Property
+from pytest_circuits.properties.base import CircuitParameters, Parameters, Property, TaskName
+from pytest_circuits.properties.drift import Drift
 from pytest_circuits.requests import Describe, Encode
 from pytest_circuits.verdict import Bound, Estimate, Supply, decide
 
@@ -61,6 +62,32 @@ def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_la
     asked = question(grows, **parameters)
     judge_claim(lab, asked, Bound(at_least=0.45))
     assert supply_of(lab, asked) == Supply("swap", groups, 2 * groups, 2 * groups)
+
+
+@pytest.mark.parametrize(("grows", "given", "groups"), [
+    (True, {}, 5), (False, {}, 7), (True, {"overlap": "jaccard"}, 7),
+])  # fmt: skip
+def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question, model, monkeypatch, grows, given, groups):
+    """Also where there are no more groups, which it is told like that claim. Overlaps compare circuits of discovery examples."""
+
+    class Circuits(CircuitParameters):
+        task: TaskName = "swap"
+        p: float = 0.8
+
+    monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Circuits, _judge, grows=grows))
+    monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), judge=_judge))
+    lab = with_most(new_lab(), 12)
+    asked = Question("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
+    reason = judge_claim(lab, asked, Bound(at_least=0.45)).verdict.reason
+    assert supply_of(lab, asked) == Supply("swap", groups, 2 * groups, groups)
+    assert f"instead of {groups} would" in reason and f"task 'swap' has no more than {groups} for this" in reason
+
+
+def test_a_number_that_nobody_has_is_not_promised():
+    estimate, supply = Estimate(0.2, (-0.4, 0.8), 40), Supply("swap", 20, 40, 39)
+    close = decide(estimate, Bound(at_least=0.19), supply).reason
+    assert "so close to the bound that it would take about 4000 times as many examples: move the bound" in close
+    assert "about 790 groups of prompts instead of 20" in decide(estimate, Bound(at_least=0.1), supply).reason
 
 
 def test_nothing_is_measured_to_find_out(new_lab, question):

@@ -144,8 +144,8 @@ def frequencies(circuits: CircuitSet, groups: Sequence[str]) -> Json:
     return {"frequency": {"groups": len(set(groups)), "shares": named}}
 
 
-SHARED = "shared_set"
-"""The set that `frequencies` are about."""
+SHARED = ("shared_set", "found")
+"""The names of the set that `frequencies` are about; a claim has one of them."""
 
 
 def moved_units(then: Sequence[str], now: Sequence[str]) -> dict[str, list[str]]:
@@ -171,9 +171,11 @@ def share_changes(units: Iterable[str], then: Mapping[str, Any], now: Mapping[st
     return {"shares": shares, "beyond_noise": beyond}
 
 
-def only_crossed(changed: Mapping[str, Any] | None) -> bool:
-    """Whether a set changed (`moved_units` with `share_changes`), and only by units that crossed the threshold within noise."""
-    return changed is not None and bool(changed.get("shares")) and not changed["beyond_noise"]
+def only_crossed(sets: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the shared set, of those that changed (`moved_units`, with `share_changes`), did only by units that crossed the threshold
+    within noise.
+    """
+    return any(sets[name].get("shares") and not sets[name]["beyond_noise"] for name in SHARED if name in sets)
 
 
 def changed_parameters(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

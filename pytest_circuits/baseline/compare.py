@@ -39,7 +39,7 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float, path: s
     if found["changed"]:
         return {**found, "status": "incomparable"}
     found["circuits"] = moved(then, now, confidence)
-    found["difference"] = difference(then, now, confidence, only_crossed(found["circuits"].get(SHARED)))
+    found["difference"] = difference(then, now, confidence, only_crossed(found["circuits"]))
     return {**found, "status": "compared"}
 
 
@@ -77,7 +77,7 @@ def moved(then: Entry, now: Entry, confidence: float) -> dict[str, dict[str, Any
         changed: dict[str, Any] = moved_units(then["circuits"].get(name, units), units)
         if changed["entered"] or changed["left"]:
             found[name] = changed
-            if name == SHARED and "frequency" in then["kept"] and "frequency" in now["kept"]:
+            if name in SHARED and "frequency" in then["kept"] and "frequency" in now["kept"]:
                 every = [*changed["entered"], *changed["left"]]
                 found[name] |= share_changes(every, then["kept"]["frequency"], now["kept"]["frequency"], confidence)
     return found

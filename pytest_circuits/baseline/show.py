@@ -53,7 +53,8 @@ def _told(claim: Mapping[str, Any]) -> list[str]:
         low, high = gap["interval"]
         noise = "larger than noise" if gap["beyond_noise"] else "within noise"
         how = "same examples" if gap["how"] == "paired" else "from both intervals"
-        found.append(f"    difference {gap['value']:+.3f} [{low:+.3f}, {high:+.3f}], {noise} ({how})")
+        but = "" if gap["beyond_noise"] else _moved_for_sure(told["circuits"])
+        found.append(f"    difference {gap['value']:+.3f} [{low:+.3f}, {high:+.3f}], {noise} ({how}){but}")
     for which, moved in told["circuits"].items():
         parts = [f"{_units(moved, moved[key])} {key}" for key in ("entered", "left") if moved[key]]
         found.append(f"    {which.replace('_', ' ')}: {'; '.join(parts)}")
@@ -62,6 +63,13 @@ def _told(claim: Mapping[str, Any]) -> list[str]:
     elif told["status"] == "unmeasured":
         found.append(f"    {claim['reason'].partition(chr(10))[0]}")
     return found
+
+
+def _moved_for_sure(circuits: Mapping[str, Any]) -> str:
+    """Units that moved by more than noise, beside a number that did not: an interval of 0 or 1 cannot tell, and the circuit does."""
+    sure = [(way, [u for u in one[way] if u in one.get("beyond_noise", ())]) for one in circuits.values() for way in ("entered", "left")]
+    parts = [f"{', '.join(units[:MOST])}{f' and {len(units) - MOST} more' * (len(units) > MOST)} {way}" for way, units in sure if units]
+    return f", but the circuit moved by more than noise: {'; '.join(parts)}" if parts else ""
 
 
 def _units(moved: Mapping[str, Any], names: list[str]) -> str:

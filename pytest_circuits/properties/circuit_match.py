@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from ..amounts import Size, exact
 from ..errors import Invalid
+from ..kept import frequencies
 from ..units import is_mlp
 from ..verdict import Estimate
 from .base import CircuitParameters, Claim, Property, Share, Steps, TaskName
@@ -122,7 +123,8 @@ def judge(claim: Claim) -> Steps:
     loose = p.circuit == "shared" and p.measure not in YES_OR_NO
     return Estimate(
         value, interval, len(found.circuits), p.confidence, kind, "circuit_match", details,
-        unsettled(p.p, len(found.circuits), "a match with it") if loose else None, shrinks=p.measure not in YES_OR_NO,
+        unsettled(p.p, len(found.circuits), "a match with it") if loose else None,
+        frequencies(found.circuits, found.groups) if p.circuit == "shared" else {}, shrinks=p.measure not in YES_OR_NO,
     )  # fmt: skip
 
 

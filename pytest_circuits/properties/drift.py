@@ -181,7 +181,7 @@ def _difference(p: Drift, release: Release, side: Side) -> Estimate:
         low, high = simultaneous_difference((now["interval"][0], now["interval"][1]), (then["interval"][0], then["interval"][1]))
         interval, kind = (min(low, value), max(high, value)), f"from an interval of each side at {now['confidence']:g}; holds together"
     sets = _sets(then, now, p.confidence)
-    crossed = only_crossed(sets.get(SHARED))
+    crossed = only_crossed(sets)
     if crossed:
         interval = (min(interval[0], 0.0), max(interval[1], 0.0))
     details = {
@@ -206,7 +206,7 @@ def _sets(then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) ->
     found: dict[str, Json] = {}
     for name, units in now["sets"].items():
         found[name] = moved_units(then["sets"].get(name, []), units)
-        if name == SHARED and "frequency" in then and "frequency" in now:
+        if name in SHARED and "frequency" in then and "frequency" in now:
             every = [*found[name]["entered"], *found[name]["left"]]
             found[name] |= share_changes(every, then["frequency"], now["frequency"], confidence)
     return found

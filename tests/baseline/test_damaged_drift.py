@@ -26,6 +26,7 @@ defaults: {{attribution: eap, size: 20%, min_accuracy: 0.0}}
 claims:
   does-the-task: {{accuracy: {{task: addition}}, at_least: 0.8}}
   recurs: {{reuse: {{task: addition, p: 0.75}}, at_least: 0.3}}
+  has-the-head: {{circuit_match: {{task: addition, known: [L0H5], measure: contains, p: 0.75}}, at_least: 0.5, expect: measured}}
   as-accurate: {{drift: {{of: does-the-task, no_worse_by: 0.12}}}}
   recurs-as-much: {{drift: {{of: recurs, within: 0.15}}}}
   same-by-name: {{drift: {{of: recurs, overlap: jaccard, no_worse_by: 0.1}}}}
@@ -134,6 +135,15 @@ def test_a_zeroed_head_breaks_accuracy_and_circuit_and_is_named(reports):
     assert recurs["difference"]["beyond_noise"] and recurs["difference"]["how"] == "paired"
     assert "does-the-task::candidate::addition: accuracy 1.000 → 0.0" in printed and "certified → refuted" in printed
     assert "larger than noise (same examples)" in printed and "L0H5 (" in printed
+
+
+def test_a_number_that_cannot_tell_does_not_hide_a_head_that_is_gone(reports):
+    """A yes that became a no: an interval from 0 to 1 on the release leaves the difference within noise, and the head is gone for sure."""
+    kept = claims(reports, "zeroed-head")["has-the-head"]["baseline"]
+    assert (kept["then"]["estimate"], kept["difference"]["value"], kept["difference"]["beyond_noise"]) == (1.0, -1.0, False)
+    assert kept["circuits"]["found"]["shares"]["L0H5"][1] == 0 and "L0H5" in kept["circuits"]["found"]["beyond_noise"]
+    (line,) = [one for one in reports["zeroed-head"][0].splitlines() if "difference -1.000" in one]
+    assert "within noise (from both intervals), but the circuit moved by more than noise: " in line and "L0H5" in line and line.endswith(" left")
 
 
 def test_fine_tuning_moved_the_circuit_of_addition_and_not_its_accuracy(reports):

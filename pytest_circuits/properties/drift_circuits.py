@@ -28,6 +28,11 @@ BY_NAME = (
     "to a permutation, and by name one at another index is another one. overlap: jaccard with match: function finds which became which"
 )
 """What a reader must know of a circuit that is another one by name."""
+NO_SCATTER = (
+    "the circuits are the same on every example, so that nothing scatters and the interval has no width, whatever the number of prompts: "
+    "how wide it will be for a model whose circuits differ, and whether it then settles this claim, cannot be told from it"
+)
+"""What a reader must not take a perfect agreement for."""
 
 
 def profiles(claim: Claim, found: Discovered) -> Generator[Any, Any, Array]:
@@ -171,5 +176,6 @@ def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
         *lines,
         f"across the models {d['across']:.2f}, between halves of one model {d['within']:.2f} (noise floor): {value:+.2f}; random sets of "
         f"as many heads and MLPs in each layer: {d['chance']['mean']:.2f}",
+        *([] if d["examples_with_another_circuit"] else [NO_SCATTER]),
         *([itself] if itself else []),
     ]

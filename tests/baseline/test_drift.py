@@ -117,6 +117,8 @@ def test_a_moved_circuit_is_told_from_the_same_one_with_other_noise(recorded):
 def test_the_same_circuits_on_every_example_have_not_moved_at_all():
     found = drift(world(), baseline(world(), **CIRCUIT), **CIRCUIT)
     assert (found.value, tuple(found.interval)) == (0.0, (0.0, 0.0)) and not found.details["compared_with_itself"]
+    assert "cannot be told from it" in found.details["told"][-1], "an interval without a width is no promise of one"
+    assert not any("cannot be told" in line for line in drift(world(seed=1), world(seed=0), **CIRCUIT).details["told"])
 
 
 @pytest.mark.parametrize("recorded", [True, False])

@@ -28,7 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("circuits", "claims about the circuits of language models")
     add = group.addoption
     add("--circuits-json", metavar="PATH", help="write the report of all claims as one JSON document")
-    add("--circuits-model", metavar="NAME=PATH", action="append", default=[], help="run specs on another checkpoint (repeatable)")
+    add(
+        "--circuits-model",
+        metavar="NAME=PATH",
+        action="append",
+        default=[],
+        help="run specs on another checkpoint: a directory, a hub id, or loader:pkg.mod:function (repeatable)",
+    )
     add("--circuits-device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, mps …")
     add("--circuits-dtype", metavar="DTYPE", help="float32, bfloat16 …; default: the checkpoint's own")
     add("--circuits-batch-size", metavar="N", type=int, help="examples a model call; default: chosen by size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 from ..errors import OptionError
 from ..sources import ModelSource
 from .checkpoints import Found, absolute, directories, is_glob, model_path, series
+from .document import REFERENCE
 
+LOADER = "loader:"
 Models = Mapping[str, tuple[ModelSource, ...]]
 
 
@@ -18,9 +21,10 @@ def replace_models(models: Models, paths: Mapping[str, str]) -> tuple[dict[str, 
     """The models with those of `paths` replaced, and the names that were.
 
     NAME is an entry, all of whose checkpoints give way, or one checkpoint, NAME@LABEL, which keeps its name and place. PATH is a
-    directory (relative to the working directory) or a hub id, or, for an entry, a pattern such as `run/step-*`, which makes it
-    a series of the directories that match. A replaced model keeps dtype and device, and loses revision, loader and fixture.
-    Raises `OptionError` for a pattern that matches nothing, or several directories in the place of one checkpoint.
+    directory (relative to the working directory) or a hub id, `loader:pkg.mod:function`, or, for an entry, a pattern such as
+    `run/step-*`, which makes it a series of the directories that match. A replaced model keeps dtype and device, and loses revision,
+    loader and fixture. Raises `OptionError` for a pattern that matches nothing, several directories in the place of one checkpoint, and
+    a reference that is none or lacks its prefix.
     """
     found = {name: _entry(name, sources[0], paths[name]) if name in paths else sources for name, sources in models.items()}
     for name, sources in found.items():
@@ -38,12 +42,31 @@ def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
 
 
 def _single(source: ModelSource, name: str, path: str) -> ModelSource:
+    loader = None if os.path.exists(absolute(Path.cwd(), path)) else _reference(name, path)
+    if loader is not None:
+        return replace(source, path=None, revision=None, loader=loader, fixture=None)
     if is_glob(Path.cwd(), path):
         matched = _matching(name, path)
         if len(matched) > 1:
             raise OptionError(f"--circuits-model {name}={path}: {len(matched)} directories match, and {name!r} is a single checkpoint")
         path = matched[0]
     return replace(source, path=model_path(Path.cwd(), path), revision=None, loader=None, fixture=None)
+
+
+def _reference(name: str, written: str) -> str | None:
+    """What is written after `loader:`; None for a path."""
+    prefixed = written.startswith(LOADER)
+    reference = written.removeprefix(LOADER)
+    if re.fullmatch(REFERENCE, reference):
+        if prefixed:
+            return reference
+        raise OptionError(
+            f"--circuits-model {name}={written}: there is no directory {absolute(Path.cwd(), written)}; if a Python function that returns "
+            f"the model is meant, write {name}={LOADER}{written}"
+        )
+    if prefixed:
+        raise OptionError(f"--circuits-model {name}={written}: a loader is written {LOADER}package.module:function")
+    return None
 
 
 def _matching(name: str, pattern: str) -> list[str]:

@@ -240,3 +240,24 @@ def test_it_is_told_where_prompts_are_few_groups(details, told):
 
     found = few_groups([{"details": details, "tasks": ["swap"]}] * 2)
     assert [note.partition(": ")[2] for note in found] == told
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict", "shown", "notes"),
+    [
+        ({"at_least": 1.0}, "certified", "all examples", 1),
+        ({"at_least": 1.0}, "refuted", "all examples", 0),
+        ({"at_least": 0.9}, "certified", "at least 0.9", 0),
+    ],
+)
+def test_the_table_says_what_a_search_is_worth(bound, verdict, shown, notes):
+    from pytest_circuits.report import terminal
+
+    claim = {
+        "claim": "flips", "nodeid": "s::flips::m", "model": "m", "tasks": [], "property": "for_all", "estimate": 1.0, "interval": [0.96, 1.0],
+        "n": 100, "bound": bound, "verdict": verdict, "expect": "certified", "passed": True, "survives_holm": None,
+        "details": {"fails_at_most": 0.0295},
+    }  # fmt: skip
+    assert terminal.row(claim)[7] == shown
+    found = terminal.searches([claim])
+    assert len(found) == notes and all(note.endswith(": flips 2.95%") for note in found)

@@ -93,7 +93,7 @@ def _told(
     yield (
         f"{len(table.judged)} examples judged, {len(table.failing())} fail; of {counts['drawn']} independent draws {counts['unfit']} do "
         f"not fit the tokenizer, {counts['answered_wrongly']} are answered wrongly by the intact model, and with {p.confidence:.0%} "
-        f"confidence at most {at_most:.2%} of the others fail"
+        f"confidence at most {at_most:.2%} of those that can be judged fail"
     )
     for i, one in enumerate(explicit):
         if one.units is not None and one.units not in sets:

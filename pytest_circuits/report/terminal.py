@@ -31,7 +31,8 @@ def row(claim: Mapping[str, Any]) -> list[str]:
     verdict = claim["verdict"] + ("*" if claim["survives_holm"] is False else "") + ("" if claim["expect"] == "certified" else expected)
     return [
         label(claim), claim["model"], ", ".join(claim["tasks"]), claim["property"], number(claim["estimate"]),
-        "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"), bound_text(claim["bound"]), verdict,
+        "—" if interval is None else f"[{interval[0]:.3f}, {interval[1]:.3f}]", str(claim["n"] or "—"),
+        "all examples" if is_search(claim) else bound_text(claim["bound"]), verdict,
     ]  # fmt: skip
 
 
@@ -47,6 +48,20 @@ def table(content: Mapping[str, Any]) -> list[str]:
     supported = circuits(content["circuits"])
     totals = ["", f"{counts}; {measured}; {suite['seconds']:.1f} s"]
     return [*lines, *([""] if supported else []), *supported, *totals, *footnotes(content), *_warnings(content["claims"])]
+
+
+def is_search(claim: Mapping[str, Any]) -> bool:
+    """Whether it is a claim about all examples, which one counterexample refutes, whatever the interval of the share says."""
+    return "fails_at_most" in claim["details"] and claim["bound"] == {"at_least": 1.0}
+
+
+def searches(claims: list[Mapping[str, Any]]) -> list[str]:
+    """What a certificate of a search is worth."""
+    found = [c for c in claims if is_search(c) and c["verdict"] == "certified"]
+    if not found:
+        return []
+    told = ", ".join(f"{label(c)} {c['details']['fails_at_most']:.2%}" for c in found)
+    return [f"All examples: certified means that a search found no counterexample, which is no proof. At most this many may fail: {told}"]
 
 
 def few_groups(claims: list[Mapping[str, Any]]) -> list[str]:
@@ -78,7 +93,7 @@ def _warnings(claims: list[Mapping[str, Any]]) -> list[str]:
 
 def footnotes(content: Mapping[str, Any]) -> list[str]:
     """What n hides, refutations that do not survive the correction, and that certificates are not corrected."""
-    suite, notes = content["suite"], few_groups(content["claims"])
+    suite, notes = content["suite"], [*few_groups(content["claims"]), *searches(content["claims"])]
     holm = suite["holm"]
     if holm["surviving"] < holm["refuted"]:
         notes.append(

@@ -254,8 +254,8 @@ def test_the_table_says_what_a_search_is_worth(bound, verdict, shown, notes):
     from pytest_circuits.report import terminal
 
     claim = {
-        "claim": "flips", "nodeid": "s::flips::m", "model": "m", "tasks": [], "property": "for_all", "estimate": 1.0, "interval": [0.96, 1.0],
-        "n": 100, "bound": bound, "verdict": verdict, "expect": "certified", "passed": True, "survives_holm": None,
+        "claim": "flips", "nodeid": "s::flips::m", "model": "m", "tasks": [], "property": "for_all", "estimate": 1.0,
+        "interval": [0.96, 1.0], "n": 100, "bound": bound, "verdict": verdict, "expect": "certified", "passed": True, "survives_holm": None,
         "details": {"fails_at_most": 0.0295},
     }  # fmt: skip
     assert terminal.row(claim)[7] == shown

@@ -164,7 +164,8 @@ def _more(estimate: Estimate, floor: float, ceiling: float, supply: Supply | Non
         return "; the estimate lies on the bound, so no affordable number of examples is likely to settle it"
     factor = (half / gap) ** 2 * 1.1
     if factor > AFFORDABLE:
-        return f"; the estimate lies so close to the bound that it would take about {_two_digits(factor)} times as many examples: move the bound"
+        many = _two_digits(factor)
+        return f"; the estimate lies so close to the bound that it would take about {many} times as many examples: move the bound"
     grouped = supply is not None and supply.groups < supply.examples
     now = supply.groups if supply is not None and grouped else estimate.n
     wanted = max(_two_digits(now * factor), now + 1)

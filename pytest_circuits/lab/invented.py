@@ -67,7 +67,7 @@ def _attribution(request: Attribute, universe: Universe, n: int) -> Attribution:
     units = universe.names(request.level)
     rows = 1 if request.reduce else n
     common = np.random.default_rng(0).permutation(len(units))  # tasks share a part of their circuits
-    strength = (2 * common + rng.permutation(len(units))).astype(np.float32) + 1
+    strength = (4 * common + rng.permutation(len(units))).astype(np.float32) + 1
     return Attribution(
         np.broadcast_to(strength, (rows, len(units))), units, request.method, request.level, request.metric, np.arange(rows), {MARK: True}
     )

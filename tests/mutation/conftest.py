@@ -97,3 +97,18 @@ def project(pytester, planted, monkeypatch):
         return Project(pytester, source.model)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def registrations_end_with_the_test():
+    """What an inner run's conftest.py registers in this process is unknown to the tests after it."""
+    from pytest_circuits.mutants import OPERATORS
+    from pytest_circuits.properties import PROPERTIES
+
+    registries = (OPERATORS, PROPERTIES)
+    before = [set(registry._loaded) for registry in registries]
+    yield
+    for registry, known in zip(registries, before, strict=True):
+        for name in set(registry._loaded) - known - set(registry.builtin):
+            del registry._loaded[name]
+            registry.facts.pop(name, None)

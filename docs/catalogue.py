@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import CircuitParameters, Parameters, Property
+from pytest_circuits.properties.protocol import CircuitParameters, Parameters, Property
 
 PAGE = Path(__file__).parent / "reference" / "properties.md"
 HEAD = """# Properties

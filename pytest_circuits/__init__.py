@@ -16,12 +16,12 @@ _LAZY = {
     "load_task": "tasks.load",
     "Task": "tasks.base",
     "PromptPair": "tasks.base",
-    "Attribution": "results",
-    "CircuitSet": "results",
-    "Outcome": "results",
-    "SweepOutcome": "results",
-    "Estimate": "verdict",
-    "Bound": "verdict",
+    "Attribution": "core.results",
+    "CircuitSet": "core.results",
+    "Outcome": "core.results",
+    "SweepOutcome": "core.results",
+    "Estimate": "core.verdict",
+    "Bound": "core.verdict",
     "CircuitsError": "errors",
     "ModelError": "errors",
     "TaskError": "errors",
@@ -34,12 +34,12 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from .core.results import Attribution, CircuitSet, Outcome, SweepOutcome
+    from .core.verdict import Bound, Estimate
     from .errors import CircuitsError, Invalid, ModelError, SpecError, TaskError
-    from .results import Attribution, CircuitSet, Outcome, SweepOutcome
     from .subject import Subject, open_model
     from .tasks.base import PromptPair, Task
     from .tasks.load import load_task
-    from .verdict import Bound, Estimate
 
 
 def __getattr__(name: str) -> Any:

@@ -17,22 +17,22 @@ from .ablation import KINDS
 from .ablation.each import ablate_each
 from .ablation.run import ablate
 from .ablation.sweep import sweep
-from .anatomy import anatomy_of
-from .answers import Answer, answer_of, trial_of
 from .attribution import METHODS
-from .attribution.base import Call, attribute
 from .attribution.conservation import conservation
-from .engine.contributions import contribution_norms
-from .engine.encode import EncodedTask, encode
-from .engine.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer
-from .engine.plain import plain_state, refuse_compiled
-from .engine.runner import Runner
-from .engine.selfcheck import self_check
+from .attribution.method import Call, attribute
+from .core.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
+from .core.units import level_of
 from .errors import ModelError, OptionError, TaskError, UnitError
+from .inspection.locate import anatomy_of
+from .inspection.self_check import self_check
+from .measurement.trials import Answer, answer_of, trial_of
+from .model.contributions import contribution_norms
+from .model.encoding import EncodedTask, encode
+from .model.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer
+from .model.model_guards import plain_state, refuse_compiled
+from .model.runner import Runner
 from .registry import with_options
-from .results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
 from .tasks.base import PromptPair, Task
-from .units import level_of
 
 Examples = Sequence[int] | None
 
@@ -274,7 +274,7 @@ def open_model(
 
     dtype: name of a torch dtype; default the checkpoint's own. device: default the CPU. A module in memory is used as it is:
     giving it another dtype, device or revision is refused, since that would change the caller's model. `check` compares the model with
-    its anatomy numerically, on a few tokens (see `pytest_circuits.engine.selfcheck`). Raises `ModelError` for a model that is missing,
+    its anatomy numerically, on a few tokens (see `pytest_circuits.inspection.self_check`). Raises `ModelError` for a model that is missing,
     incomplete, of an architecture that can neither be known nor probed, or that fails the check.
     """
     if isinstance(path_or_module, nn.Module):

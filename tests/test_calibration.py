@@ -18,9 +18,9 @@ from benchmarks.calibration.page import page  # noqa: E402
 from benchmarks.calibration.populations import Answers, Circuits, circuit_scores, controls  # noqa: E402
 from benchmarks.calibration.scenarios import scenarios  # noqa: E402
 from benchmarks.calibration.simulate import TAIL, Tally, run, verdicts  # noqa: E402
+from pytest_circuits.core.verdict import Estimate  # noqa: E402
 from pytest_circuits.properties import PROPERTIES  # noqa: E402
 from pytest_circuits.stats.chance import binomial_lower  # noqa: E402
-from pytest_circuits.verdict import Estimate  # noqa: E402
 
 PAGE = ROOT / "docs" / "explanation" / "calibration.md"
 ALL = {one.name: one for one in scenarios()}
@@ -119,7 +119,7 @@ def test_true_claims_about_a_planted_circuit_are_certified_from_some_n_on():
     from benchmarks.calibration.real import Opened, variants
     from models.planted import plant
     from pytest_circuits import open_model
-    from pytest_circuits.verdict import Bound
+    from pytest_circuits.core.verdict import Bound
 
     case = plant("copy_head")
     subject = open_model(case.model, case.tokenizer)

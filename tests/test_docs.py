@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT))
 from docs import catalogue  # noqa: E402
 from pytest_circuits.errors import OptionError  # noqa: E402
 from pytest_circuits.properties import PROPERTIES  # noqa: E402
-from pytest_circuits.properties.base import Parameters  # noqa: E402
-from pytest_circuits.properties.own import claimable  # noqa: E402
+from pytest_circuits.properties.protocol import Parameters  # noqa: E402
+from pytest_circuits.properties.registration import claimable  # noqa: E402
 
 
 def test_the_catalogue_is_what_the_code_says():

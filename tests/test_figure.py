@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_circuits.cli import main
+from pytest_circuits.cli.main import main
 from pytest_circuits.report.curves import curves
 from pytest_circuits.report.document import document
 
@@ -224,7 +224,7 @@ def test_without_matplotlib_the_message_says_how_to_get_it(tmp_path):
 
 
 def test_importing_the_command_imports_no_matplotlib():
-    code = "import sys, pytest_circuits.cli, pytest_circuits.report.figure; assert not {'matplotlib', 'numpy', 'torch'} & set(sys.modules)"
+    code = "import sys, pytest_circuits.cli, pytest_circuits.report.renderers.figure; assert not {'matplotlib', 'numpy', 'torch'} & set(sys.modules)"  # noqa: E501
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_circuits.claims.evaluation import judge
+from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.judge import judge
+from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.report.document import document
 from pytest_circuits.report.explain import explain, headline
-from pytest_circuits.report.holm import step_down
+from pytest_circuits.report.multiplicity import step_down
 from pytest_circuits.report.record import claim_record
-from pytest_circuits.report.terminal import table
-from pytest_circuits.verdict import Bound, Estimate
+from pytest_circuits.report.renderers.terminal import table
 
 LEVELS = st.sampled_from([0.001, 0.01, 0.0125, 0.02, 0.025, 0.05, 0.2])
 

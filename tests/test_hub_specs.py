@@ -163,7 +163,7 @@ def test_the_true_architecture_has_the_published_size_and_all_its_components_are
     import torch
     import transformers
 
-    from pytest_circuits.anatomy import anatomy_of
+    from pytest_circuits.inspection.locate import anatomy_of
 
     given, parameters, components = MODELS[name]
     with torch.device("meta"):

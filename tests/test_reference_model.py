@@ -19,7 +19,7 @@ from models.multitask.data import NAMES, Source, facts, held_out, make, stacks, 
 from models.multitask.evaluate import accuracy  # noqa: E402
 from models.multitask.muon import orthogonalized  # noqa: E402
 from models.multitask.train import Plan, train  # noqa: E402
-from pytest_circuits.engine.encode import encode  # noqa: E402
+from pytest_circuits.model.encoding import encode  # noqa: E402
 
 test_task.__test__ = False  # a name of the recipe, not a test
 FOLDER = ROOT / "models" / "multitask-llama"

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_circuits.claims.evaluation import Judgement, judge
+from pytest_circuits.core.results import Description
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import INVALID, Bound, Estimate, Verdict
 from pytest_circuits.errors import Invalid, ModelError
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.judge import Judgement, judge
+from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.report.document import document, plain, tally, write
 from pytest_circuits.report.explain import explain, headline
-from pytest_circuits.report.github import commands
 from pytest_circuits.report.record import claim_record
-from pytest_circuits.report.terminal import table
-from pytest_circuits.report.words import failed, passed
-from pytest_circuits.results import Description
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import INVALID, Bound, Estimate, Verdict
+from pytest_circuits.report.renderers.github import commands
+from pytest_circuits.report.renderers.status import failed, passed
+from pytest_circuits.report.renderers.terminal import table
 
 FACTS = {
     "claim": "c", "description": "", "property": "reuse", "model": "tiny", "tasks": ["swap"], "parameters": {"confidence": 0.9},
@@ -236,7 +236,7 @@ def test_looks_are_explained_one_by_one():
     ],
 )
 def test_it_is_told_where_prompts_are_few_groups(details, told):
-    from pytest_circuits.report.terminal import few_groups
+    from pytest_circuits.report.renderers.terminal import few_groups
 
     found = few_groups([{"details": details, "tasks": ["swap"]}] * 2)
     assert [note.partition(": ")[2] for note in found] == told
@@ -251,7 +251,7 @@ def test_it_is_told_where_prompts_are_few_groups(details, told):
     ],
 )
 def test_the_table_says_what_a_search_is_worth(bound, verdict, shown, notes):
-    from pytest_circuits.report import terminal
+    from pytest_circuits.report.renderers import terminal
 
     claim = {
         "claim": "flips", "nodeid": "s::flips::m", "model": "m", "tasks": [], "property": "for_all", "estimate": 1.0,

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 from pytest_circuits import load_task, open_model
-from pytest_circuits.engine.encode import encode
+from pytest_circuits.model.encoding import encode
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))

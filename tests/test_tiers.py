@@ -6,18 +6,18 @@ import itertools
 
 import pytest
 
+from pytest_circuits.claims.evaluation import judge
+from pytest_circuits.core.sources import TaskSource
+from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.judge import judge
+from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import task_names
+from pytest_circuits.properties.protocol import task_names
+from pytest_circuits.pytest_plugin.execution import describe
 from pytest_circuits.report.document import document
+from pytest_circuits.report.evidence import MOST, lines, tiers
 from pytest_circuits.report.record import claim_record
-from pytest_circuits.report.terminal import table
-from pytest_circuits.report.tiers import MOST, lines, tiers
-from pytest_circuits.running import describe
-from pytest_circuits.sources import TaskSource
-from pytest_circuits.verdict import Bound, Estimate
+from pytest_circuits.report.renderers.terminal import table
 
 NUMBER = itertools.count()
 FAITHFUL = {"control": "none", "definition": "relative"}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.edges import Edges
+from pytest_circuits.core.edges import Edges
+from pytest_circuits.core.units import Span, Universe, level_of, split_position
 from pytest_circuits.errors import UnitError
-from pytest_circuits.units import Span, Universe, level_of, split_position
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "units.md"
 SMALL = Universe(3, 4, 6, 2)
@@ -141,5 +141,5 @@ def test_the_examples_of_the_documentation_are_what_the_package_prints():
 
 def test_names_need_neither_torch_nor_numpy():
     """They are checked when specs are collected."""
-    code = "import sys, pytest_circuits.units; sys.exit(any(m in sys.modules for m in ('torch', 'numpy', 'transformers')))"
+    code = "import sys, pytest_circuits.core.units; sys.exit(any(m in sys.modules for m in ('torch', 'numpy', 'transformers')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pytest_circuits import Bound, Estimate
-from pytest_circuits.verdict import CERTIFIED, INCONCLUSIVE, INVALID, REFUTED, decide
+from pytest_circuits.core.verdict import CERTIFIED, INCONCLUSIVE, INVALID, REFUTED, decide
 
 numbers = st.floats(-1e6, 1e6)
 anything = st.floats()

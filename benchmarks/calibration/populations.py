@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.units import Universe, is_mlp
+from pytest_circuits.core.units import Universe, is_mlp
 
 from .simulate import Rng
 from .world import Array, Behaviour, Intervention, Sample, World, plain

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.verdict import CERTIFIED, INVALID, Bound, decide
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.measuring import call
-from pytest_circuits.lab.parts import examples_of
+from pytest_circuits.measurement.dispatch import call
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, task_names
-from pytest_circuits.requests import Describe, Encode
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.stats.chance import binomial_interval
 from pytest_circuits.tasks import PromptPair, Task
-from pytest_circuits.verdict import CERTIFIED, INVALID, Bound, decide
 
 MODELS = Path(__file__).parents[2] / "models"
 VOCABULARY, LENGTH = 40, 6

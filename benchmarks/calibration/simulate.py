@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pytest_circuits.core.verdict import CERTIFIED, REFUTED, Bound, Estimate, decide
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.stats.chance import binomial_interval, binomial_lower
-from pytest_circuits.verdict import CERTIFIED, REFUTED, Bound, Estimate, decide
 
 from .world import World
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_circuits.lab.parts import examples_of
+from pytest_circuits.core.results import Attribution, Conservation, Description, Encoded, Outcome, SweepOutcome
+from pytest_circuits.core.results import Norms as NormsResult
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Estimate
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Read, Sweep, Unforeseen
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, task_names
-from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Read, Sweep, Unforeseen
-from pytest_circuits.results import Attribution, Conservation, Description, Encoded, Outcome, SweepOutcome
-from pytest_circuits.results import Norms as NormsResult
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.tasks.base import PromptPair, Task
-from pytest_circuits.tasks.drawn import KIND as DRAWN
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.tasks.grammar.drawn import KIND as DRAWN
 
 Array = NDArray[Any]
 MODEL = ModelSource("m", "m")

@@ -28,7 +28,7 @@ def render(paper: str) -> str:
 
 def draw(page: str) -> None:
     """Draw the figure beside a derived page anew (needs matplotlib)."""
-    from pytest_circuits.report.figure import draw, read_document
+    from pytest_circuits.report.renderers.figure import draw, read_document
 
     draw(read_document(FOLDER / f"{DERIVED[page]}.json"), FOLDER / f"{page}.svg")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from pytest_circuits.units import layer_of
+from pytest_circuits.core.units import layer_of
 
 from .claims import Claim, Report
 from .gradient_seeds import ABLATIONS, EFFECTS, HOOKS, NORMALISATIONS, TASKS, by_loss, options, over_seeds, read, rho

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from pytest_circuits.units import layer_of
+from pytest_circuits.core.units import layer_of
 
 from .claims import Claim, Report
 from .gradient_seeds import EFFECTS, HOOKS, NORMALISATIONS, ROLES, TASKS, by_loss, options, over_seeds, read, seed

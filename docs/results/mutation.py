@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_circuits.mutation.show import caught_by
+from pytest_circuits.report.renderers.mutation import caught_by
 
 from .claims import shortened
 from .markdown import number, table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from models.multitask.data import NAMES, make
-from pytest_circuits.results import CircuitSet
+from pytest_circuits.core.results import CircuitSet
 from pytest_circuits.subject import Subject
 from pytest_circuits.tasks import Task
 

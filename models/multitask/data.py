@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pytest_circuits.engine.encode import encode
+from pytest_circuits.model.encoding import encode
 from pytest_circuits.tasks import TASKS, PromptPair, Task
-from pytest_circuits.tasks.capitals import CITIES, STATES
+from pytest_circuits.tasks.builtin.capitals import CITIES, STATES
 
 POOL = 20_000  # pairs drawn a task, fewer where there are fewer prompts
 SEED = 1_000_003  # of the training pairs, so that no training order equals that of a spec

@@ -8,7 +8,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits.tasks import PromptPair, Task
-from pytest_circuits.tasks.capitals import CITIES, STATES
+from pytest_circuits.tasks.builtin.capitals import CITIES, STATES
 
 from .data import Source, facts, make
 

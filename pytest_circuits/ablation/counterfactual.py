@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import Kind, Replace, Setting
+from .kind import Kind, Replace, Setting
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import torch
 
-from ..engine.batches import batches
-from ..engine.comparison import with_intact
-from ..engine.encode import EncodedTask
-from ..engine.runner import Runner
-from ..engine.taps import measuring
+from ..core.results import Outcome
 from ..errors import OptionError
-from ..results import Outcome
-from .base import Kind, Setting
+from ..model.batches import batches
+from ..model.comparison import with_intact
+from ..model.encoding import EncodedTask
+from ..model.hooks import measuring
+from ..model.runner import Runner
+from .kind import Kind, Setting
 from .run import Ledger
 from .sets import UnitSets, sets_of
 from .stacked import edited_logits

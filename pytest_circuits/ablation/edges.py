@@ -15,14 +15,14 @@ from math import ceil
 import torch
 from torch import Tensor, nn
 
-from ..anatomy import Anatomy, Block
-from ..anatomy.projections import in_out
-from ..edges import EdgeReader
-from ..engine.batches import Batch
-from ..engine.precision import wide
-from ..engine.runner import Runner
-from ..engine.sites import Site
-from ..engine.taps import Edit, Taps
+from ..core.edges import EdgeReader
+from ..model.batches import Batch
+from ..model.hooks import Edit, Taps
+from ..model.layout import Anatomy, Block
+from ..model.precision import wide
+from ..model.projections import in_out
+from ..model.runner import Runner
+from ..model.sites import Site
 
 
 def edge_logits(runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tensor, values: Sequence[Tensor]) -> Tensor:

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from ..engine.batches import batches
-from ..engine.precision import wide
 from ..errors import OptionError
-from .base import Kind, Replace, Setting
+from ..model.batches import batches
+from ..model.precision import wide
+from .kind import Kind, Replace, Setting
 
 
 @dataclass(frozen=True)

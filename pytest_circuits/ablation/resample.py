@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch
 from ..errors import OptionError
-from .base import Kind, Replace, Setting
+from ..model.batches import Batch
+from .kind import Kind, Replace, Setting
 
 
 @dataclass(frozen=True)

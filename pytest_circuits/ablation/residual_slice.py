@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..engine.sites import Site
 from ..errors import OptionError
-from .base import Kind, Replace, Setting
+from ..model.sites import Site
+from .kind import Kind, Replace, Setting
 from .mean import Mean
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..engine.batches import batches
-from ..engine.comparison import with_intact
-from ..engine.encode import EncodedTask
-from ..engine.metrics import Targets, correct, log_prob, metric_function
-from ..engine.runner import Runner
-from ..engine.taps import measuring
+from ..core.results import Outcome
 from ..errors import MeasurementError
-from ..results import Outcome
-from .base import Kind, Setting
+from ..model.batches import batches
+from ..model.comparison import with_intact
+from ..model.encoding import EncodedTask
+from ..model.hooks import measuring
+from ..model.metrics import Targets, correct, log_prob, metric_function
+from ..model.runner import Runner
+from .kind import Kind, Setting
 from .sets import sets_of
 
 

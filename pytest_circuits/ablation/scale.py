@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from ..errors import OptionError
-from .base import Change, Kind, Replace, Setting
+from .kind import Change, Kind, Replace, Setting
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Protocol
 
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.encode import EncodedTask
-from ..engine.positions import span_of
-from ..engine.runner import Runner
-from ..engine.sites import Site, sites_of
+from ..core.units import split_position
 from ..errors import OptionError, UnitError, suggestion
-from ..units import split_position
-from .base import Change
+from ..model.batches import Batch
+from ..model.encoding import EncodedTask
+from ..model.positions import span_of
+from ..model.runner import Runner
+from ..model.sites import Site, sites_of
 from .edges import edge_logits, rows_of_edges
+from .kind import Change
 from .stacked import edited_logits, replaced_masks
 
 

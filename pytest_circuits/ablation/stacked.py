@@ -8,12 +8,12 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.runner import Runner
-from ..engine.sites import Site
-from ..engine.taps import Taps
 from ..errors import OptionError, suggestion
-from .base import Change
+from ..model.batches import Batch
+from ..model.hooks import Taps
+from ..model.runner import Runner
+from ..model.sites import Site
+from .kind import Change
 
 
 def edited_logits(

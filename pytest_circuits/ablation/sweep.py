@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import torch
 
-from ..engine.batches import batches
-from ..engine.comparison import with_intact
-from ..engine.encode import EncodedTask
-from ..engine.runner import Runner
-from ..engine.sites import sites_of
-from ..engine.taps import measuring
-from ..results import SweepOutcome
-from .base import Kind, Setting
+from ..core.results import SweepOutcome
+from ..model.batches import batches
+from ..model.comparison import with_intact
+from ..model.encoding import EncodedTask
+from ..model.hooks import measuring
+from ..model.runner import Runner
+from ..model.sites import sites_of
+from .kind import Kind, Setting
 from .run import Ledger
 from .stacked import edited_logits
 

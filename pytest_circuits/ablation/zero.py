@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import torch
 
-from .base import Kind, Replace, Setting
+from .kind import Kind, Replace, Setting
 
 
 @dataclass(frozen=True)

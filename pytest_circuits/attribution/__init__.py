@@ -28,17 +28,6 @@ METHODS = Registry(
         "exact": {"levels": ("component",), "options": ("kind",)},
     },
 )
-METRICS = ("logit_diff", "log_prob", "prob", "kl")
-HOMOGENEOUS = ("logit_diff",)  # metrics that double when the logits double
-COMPARISONS = ("kl",)  # metrics that compare with the intact model, where they and their derivatives are zero
-
-
-def inhomogeneous(metric: str) -> str:
-    """Why relevance cannot add up to a metric."""
-    return (
-        f"relevance adds up to a metric that doubles when the logits double, and {metric} does not: "
-        f"conservation says nothing about it; use the metric {' or '.join(HOMOGENEOUS)}"
-    )
 
 
 def vanishing(method: str, metric: str) -> str:

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.gradients import Rules, gradient_scores
-from .base import Job, Method, Positions
+from ..model.batches import Batch
+from ..model.gradients import Rules, gradient_scores
+from .method import Job, Method, Positions
 
 
 @dataclass(frozen=True)

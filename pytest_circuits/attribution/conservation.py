@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from ..anatomy import Anatomy
-from ..engine.batches import Batch
-from ..engine.encode import EncodedTask
-from ..engine.gradients import Rules
-from ..engine.metrics import metric_function
-from ..engine.precision import wide
-from ..engine.runner import Runner
-from ..engine.sites import sites_of
-from ..engine.taps import Edit, Taps, measuring
-from ..engine.trace import unembedding_of
+from ..core.metric_names import HOMOGENEOUS, inhomogeneous
+from ..core.results import Conservation
 from ..errors import MeasurementError, ModelError, OptionError, suggestion
-from ..results import Conservation
-from . import HOMOGENEOUS, inhomogeneous
-from .base import Job
+from ..model.batches import Batch
+from ..model.encoding import EncodedTask
+from ..model.gradients import Rules
+from ..model.hooks import Edit, Taps, measuring
+from ..model.layout import Anatomy
+from ..model.metrics import metric_function
+from ..model.precision import wide
+from ..model.runner import Runner
+from ..model.sites import sites_of
+from ..model.trace import unembedding_of
+from .method import Job
 from .relp import Relp
 
 RULES = ("relp", "none")

@@ -9,16 +9,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ..anatomy import Anatomy, Block
-from ..anatomy.projections import in_out
-from ..engine.batches import Batch
-from ..engine.metrics import metric_function
-from ..engine.precision import wide
-from ..engine.runner import Runner
-from ..engine.sites import Site
-from ..engine.taps import Taps
-from .base import Job, Method
+from ..model.batches import Batch
+from ..model.hooks import Taps
+from ..model.layout import Anatomy, Block
+from ..model.metrics import metric_function
+from ..model.precision import wide
+from ..model.projections import in_out
+from ..model.runner import Runner
+from ..model.sites import Site
 from .edge_check import check_row_sums
+from .method import Job, Method
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Eap(Method):
     clean_gradient: ClassVar[bool] = True
 
     def scores(self, job: Job, batch: Batch) -> Tensor:
-        """[batch, components], or signed [batch, edges] in the order of `pytest_circuits.edges`."""
+        """[batch, components], or signed [batch, edges] in the order of `pytest_circuits.core.edges`."""
         if job.level == "edge":
             return torch.cat([edges.transpose(1, 2).flatten(1) for _, edges in self.edges(job, batch)], 1)
         total = torch.zeros(len(batch), job.universe.components, device=batch.clean.device)

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.taps import Taps
 from ..errors import OptionError
-from .base import Job
+from ..model.batches import Batch
+from ..model.hooks import Taps
 from .eap import Eap, clean_pass, edge_scores, residual_changes
 from .edge_check import check_row_sums
+from .method import Job
 
 
 def alphas(steps: int, rule: str) -> list[float]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..engine.precision import wide
-from ..engine.sites import Site
 from ..errors import MeasurementError
+from ..model.precision import wide
+from ..model.sites import Site
 
 TOLERANCE = {torch.float64: 1e-3, torch.float32: 1e-3}  # of the largest sum of absolute edges; rounding only
 HALF = 0.2

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..ablation import KINDS
 from ..ablation.sweep import sweep
-from .base import Job, Method
+from .method import Job, Method
 
 
 @dataclass(frozen=True)

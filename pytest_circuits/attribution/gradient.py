@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from ..engine.batches import Batch
+from ..model.batches import Batch
 from .atp import Atp
-from .base import Job
+from .method import Job
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.metrics import metric_function
-from ..engine.precision import wide
-from ..engine.sites import Site
-from ..engine.taps import Taps
-from .base import Job, Method, Positions
+from ..model.batches import Batch
+from ..model.hooks import Taps
+from ..model.metrics import metric_function
+from ..model.precision import wide
+from ..model.sites import Site
 from .eap_ig import alphas
+from .method import Job, Method, Positions
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ..anatomy import Anatomy, Block
-from ..anatomy.norms import Norm
-from ..engine.gradients import Rules
-from ..engine.precision import wide
-from ..engine.taps import Edit, Taps
 from ..errors import OptionError
+from ..model.gradients import Rules
+from ..model.hooks import Edit, Taps
+from ..model.layout import Anatomy, Block
+from ..model.norms import Norm
+from ..model.precision import wide
 from .atp import Atp
-from .base import Job
+from .method import Job
 
 
 @dataclass(frozen=True)

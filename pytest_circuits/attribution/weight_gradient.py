@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..engine.batches import Batch
-from ..engine.metrics import log_prob
-from ..engine.precision import wide
-from ..engine.taps import Taps
 from ..errors import OptionError
-from .base import Job, Method
+from ..model.batches import Batch
+from ..model.hooks import Taps
+from ..model.metrics import log_prob
+from ..model.precision import wide
+from .method import Job, Method
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import hypot
 from typing import Any
 
-from ..kept import SHARED, group_values, moved_units, only_crossed, pairs_with, share_changes
+from ..properties.payload import SHARED, group_values, moved_units, only_crossed, pairs_with, share_changes
 from ..report.document import tally
 from .consistency import contradiction
 from .entries import Entry, data_changes, definition_changes, version_changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose
 from typing import Any
 
-from ..kept import contradicts_itself
+from ..properties.payload import contradicts_itself
 from .entries import Entry, data_changes, definition_changes
 
 DIGITS = 1e-5  # of a number that is kept with six

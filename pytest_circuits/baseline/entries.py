@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..kept import as_kept, changed_parameters, named_sets
+from ..properties.payload import as_kept, changed_parameters, named_sets
 
 if TYPE_CHECKING:
-    from ..lab.lab import Lab
-    from ..lab.question import Question
-    from ..verdict import Estimate
+    from ..claims.question import Question
+    from ..core.verdict import Estimate
+    from ..measurement.executor import Lab
 
 Record = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -31,8 +31,8 @@ def measured_on(lab: Lab, question: Question) -> dict[str, Any]:
     """Digests of the tokenizer (None where only loading tells) and of each task's encoded prompts, and versions. Measures nothing."""
     from .. import __version__
     from ..errors import CircuitsError
-    from ..lab.version import MEASUREMENT_VERSION, libraries
-    from ..requests import Encode
+    from ..measurement.requests import Encode
+    from ..measurement.version import MEASUREMENT_VERSION, libraries
 
     tokenizer, data = None, {}
     with suppress(CircuitsError):

@@ -11,10 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..core.spec_files import SUFFIX
 from ..errors import CircuitsError
 
 SCHEMA = 1
-SUFFIX = ".circuits.yaml"
 ENDING = ".circuits.baseline.json"
 _WIDE = 132  # characters of a line that holds a whole list or mapping
 _FIELDS = {"property": str, "parameters": dict, "bound": dict, "verdict": str, "interval": list, "n": int, "fingerprints": dict,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from ..core.sources import ModelSource, TaskSource
 from ..errors import CircuitsError, MutationError, OptionError
-from ..sources import ModelSource, TaskSource
 from . import OPERATORS, target_of
 
 VERSION = 1

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..anatomy.base import Block
-from ..anatomy.projections import in_out
 from ..errors import MutationError
+from ..model.layout import Block
+from ..model.projections import in_out
 from .surgery import Surgery
 
 _CLOSE = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.05}

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from ..anatomy import Anatomy
-from ..anatomy.projections import in_out
-from ..engine.taps import measuring
+from ..core.units import layer_of
 from ..errors import MutationError
-from ..units import layer_of
+from ..model.hooks import measuring
+from ..model.layout import Anatomy
+from ..model.projections import in_out
 from . import target_of
 from .base import Mutation, applied
 

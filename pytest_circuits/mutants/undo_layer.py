@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..units import layer_of
+from ..core.units import layer_of
 from .surgery import Surgery
 
 

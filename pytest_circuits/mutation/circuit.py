@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from ..core.sources import ModelSource
+from ..core.units import Universe, is_mlp, layer_of, level_of
 from ..errors import CircuitsError
-from ..kept import named_sets
-from ..requests import Attribute, Describe
-from ..sources import ModelSource
-from ..units import Universe, is_mlp, layer_of, level_of
-from .asked import Asked
+from ..measurement.requests import Attribute, Describe
+from ..properties.payload import named_sets
+from .judged_claim import Asked
 
 LARGEST = 100_000
 FREQUENT = 0.5  # share of examples, where no component reaches the default P

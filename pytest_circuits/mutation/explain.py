@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf, isfinite
 
-from ..verdict import CERTIFIED, REFUTED, Bound
+from ..core.verdict import CERTIFIED, REFUTED, Bound
 from .circuit import Circuit
-from .judging import Answer, Behaviour, Tried
+from .detection import Answer, Behaviour, Tried
 
 
 def share_of_way(answer: Answer) -> float | None:

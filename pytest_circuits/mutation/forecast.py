@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+from ..claims.evaluation import judge_claim
+from ..claims.question import Looks, Question
 from ..errors import CircuitsError
-from ..lab.judge import judge_claim
-from ..lab.lab import Lab
-from ..lab.plan import Forecast, Planner
-from ..lab.question import Looks, Question
+from ..measurement.executor import Lab
+from ..measurement.planner import Forecast, Planner
+from ..measurement.requests import Request
 from ..mutants.base import Mutation
-from ..requests import Request
 from ..spec.suite import ClaimCase
-from .asked import Asked
 from .circuit import circuit_of
-from .judging import gate_of, gates, mutated
+from .detection import gate_of, gates, mutated
+from .judged_claim import Asked
 from .recipes import NotMade, mutations
-from .stage import Stage, grouped
+from .run import Stage, grouped
 
 
 def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple[str, ClaimCase]]) -> Iterator[str]:

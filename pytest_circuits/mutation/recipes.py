@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.sources import ModelSource
 from ..errors import OptionError, suggestion
 from ..mutants import OPERATORS, target_of
 from ..mutants.base import Mutation, check_options
-from ..sources import ModelSource
 from .circuit import Circuit
 
 DEFAULT = (

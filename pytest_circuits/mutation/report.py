@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..baseline.compare import difference
+from ..core.verdict import INCONCLUSIVE, INVALID
 from ..report.document import plain
-from ..verdict import INCONCLUSIVE, INVALID
-from .asked import Asked
+from ..report.renderers.mutation import named
 from .circuit import Circuit
+from .detection import Answer, Tried
 from .explain import reasons, share_of_way
-from .judging import Answer, Tried
+from .judged_claim import Asked
 from .recipes import NotMade
-from .show import named
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails
 
 from ..errors import suggestion
 from . import PROPERTIES
-from .base import AnyParameters, Property
+from .protocol import AnyParameters, Property
 
 OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is judged once, at a confidence given from outside
 MARK = {"circuits": "property"}

@@ -8,12 +8,12 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..amounts import Size, needed
-from ..units import Universe, is_mlp
-from ..verdict import CERTIFIED, Bound
+from ..core.shares import Size, needed
+from ..core.units import Universe, is_mlp
+from ..core.verdict import CERTIFIED, Bound
 
 if TYPE_CHECKING:
-    from .base import Property
+    from .protocol import Property
 
 Settled = Literal["certified", "refuted"]
 FEW = 2

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
+from ..core.verdict import VERDICTS
 from ..errors import OptionError
-from ..verdict import VERDICTS
 from .explain import bound_text
-from .terminal import label
+from .renderers.terminal import label
 
 CURVE = "measured"  # of a point that is part of a curve, the claim being about all of it
 

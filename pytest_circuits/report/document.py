@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .holm import corrected
-from .tiers import tiers
+from .evidence import tiers
+from .multiplicity import corrected
 
 SCHEMA = 1
 UNKNOWN = {"fingerprint": None, "architecture": None, "parameters": None}  # of a model that could not be opened

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from ..verdict import as_expected
+from ..core.verdict import as_expected
 from .document import plain
 
 if TYPE_CHECKING:
-    from ..lab.judge import Judgement
-    from ..results import Description
+    from ..claims.evaluation import Judgement
+    from ..core.results import Description
 
 
 def claim_record(nodeid: str, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> dict[str, Any]:

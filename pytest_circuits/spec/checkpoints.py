@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..sources import ModelSource
+from ..core.sources import ModelSource
 from .document import CheckpointEntry, ModelEntry, Range, Revisions
 from .problems import Problems
-from .words import show
+from .spelling import show
 from .yaml_reader import Where
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from .. import looks
+from ..claims import sequential as looks
+from ..core.sources import ModelSource, TaskSource
+from ..core.verdict import Bound
 from ..errors import suggestion
 from ..properties import PROPERTIES
-from ..properties.base import Property, task_names
-from ..sources import ModelSource, TaskSource
-from ..verdict import Bound
+from ..properties.protocol import Property, task_names
 from .document import BOUNDS, CLAIM_KEYS, ClaimEntry, name_problem
 from .parameters import combinations, inner_names
 from .problems import Problems
 from .sections import validated
+from .spelling import show
 from .suite import ClaimCase, MarkSpec
-from .words import show
 from .yaml_reader import Where
 
 

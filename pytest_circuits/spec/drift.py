@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..core.sources import ModelSource
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.nested import OUTER, Inner
-from ..sources import ModelSource
 from .document import BOUNDS
 from .problems import Problems
 from .suite import ClaimCase

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..core.sources import ModelSource
 from ..errors import OptionError, SpecError, suggestion
-from ..sources import ModelSource
 from . import drift
 from .claims import Context, claim_cases, properties_of
 from .document import TOP_LEVEL, VERSION
@@ -18,8 +18,8 @@ from .parameters import check_defaults
 from .problems import Problems, SpecErrors
 from .replace import replace_models
 from .sections import read_model, read_task, section
+from .spelling import show
 from .suite import ClaimCase, Suite
-from .words import show
 from .yaml_reader import Document, read_yaml
 
 __all__ = ["ClaimCase", "SpecErrors", "Suite", "load_suite"]

@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from ..errors import suggestion
 from ..properties import PROPERTIES
-from ..properties.base import AnyParameters, Property, task_references
 from ..properties.nested import OUTER, inner_problem, is_nested
+from ..properties.protocol import AnyParameters, Property, task_references
 from .problems import Problems
-from .words import faults, show
+from .spelling import faults, show
 from .yaml_reader import Where
 
 MOST_TESTS = 10_000

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ..core.sources import ModelSource
 from ..errors import OptionError
-from ..sources import ModelSource
 from .checkpoints import Found, absolute, directories, is_glob, model_path, series
 from .document import REFERENCE
 

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from ..ablation import KINDS
 from ..attribution import METHODS
+from ..core.summaries import summary
 from ..properties import PROPERTIES
-from ..properties.base import Property
 from ..properties.nested import OUTER, is_nested
+from ..properties.protocol import Property
 from ..registry import Registry
-from ..summaries import summary
 from ..tasks import TASKS
 from .document import (
     BOUNDS,

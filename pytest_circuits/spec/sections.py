@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ..core.sources import ModelSource, TaskSource
 from ..errors import suggestion
-from ..sources import ModelSource, TaskSource
 from ..tasks import TASKS
 from .checkpoints import absolute, model_path, read_series
 from .document import MODEL_KINDS, NOT_OF_SERIES, TASK_KINDS, FileTask, FixtureTask, LoaderTask, ModelEntry, name_problem
 from .problems import Problems
-from .words import faults, show
+from .spelling import faults, show
 from .yaml_reader import Where
 
 M = TypeVar("M", bound=BaseModel)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..properties.base import AnyParameters
-from ..sources import ModelSource, TaskSource
-from ..verdict import CERTIFIED, Bound
+from ..core.sources import ModelSource, TaskSource
+from ..core.verdict import CERTIFIED, Bound
+from ..properties.protocol import AnyParameters
 
 MarkSpec = tuple[str, tuple[Any, ...], Mapping[str, Any]]  # a pytest mark: name, positional and keyword arguments
 

@@ -16,8 +16,8 @@ CONTROLS = Registry(
         "c3": "pytest_circuits.stats.controls:c3",
         "c3_parity": "pytest_circuits.stats.controls:c3_parity",
         "c3_any": "pytest_circuits.stats.controls:c3_any",
-        "c3_typed_layer": "pytest_circuits.stats.nearby:c3_typed_layer",
-        "c3_matched": "pytest_circuits.stats.nearby:c3_matched",
+        "c3_typed_layer": "pytest_circuits.stats.matched_controls:c3_typed_layer",
+        "c3_matched": "pytest_circuits.stats.matched_controls:c3_matched",
     },
     {"c3_matched": {"norms": True}},  # needs the activation norm of every component
 )

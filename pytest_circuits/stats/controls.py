@@ -13,8 +13,8 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.units import Universe, is_mlp
 from ..errors import Invalid, OptionError
-from ..units import Universe, is_mlp
 from . import CONTROLS
 from .groups import finite
 

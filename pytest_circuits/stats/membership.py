@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..amounts import share
+from ..core.shares import share
 from ..errors import Invalid, OptionError
 from .betting import grouped_mean_interval
 from .groups import Array, Ints, level
@@ -51,7 +51,7 @@ def possible(tallies: ArrayLike, sizes: ArrayLike, p: float, confidence: float =
     skewness-corrected t interval of its frequency over groups is at least P; each on its own. Approximate. Raises `Invalid` for fewer
     than 2 groups.
     """
-    from .skewed import mean_bounds
+    from .hall_interval import mean_bounds
 
     bound = float(share(p)) - _SLACK
     means, _, high = mean_bounds(tallies, sizes, confidence)

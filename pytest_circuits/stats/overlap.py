@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..amounts import needed, share
+from ..core.shares import needed, share
 from ..errors import Invalid, OptionError
 from .groups import Array, Ints, group_codes
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..amounts import exact
+from ..core.shares import exact
 from ..errors import Invalid, OptionError
 from .groups import Ints, group_codes
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 
-from ..answers import LEDGER, Ledger, Pending
 from ..errors import CircuitsError
+from ..measurement.trials import LEDGER, Ledger, Pending
 
 ROUNDS = 40  # passes that only note what is asked for; what later ones would ask for is measured one by one
 Test = Callable[..., Any]

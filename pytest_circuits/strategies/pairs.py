@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ..tasks.base import PromptPair, Task
-from ..tasks.spaces import space_of
+from ..tasks.grammar.spaces import space_of
 from .picking import strategy
 
 

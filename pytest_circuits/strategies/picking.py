@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from ..tasks.draws import Draws, Picked
+from ..tasks.grammar.draws import Draws, Picked
 
 T = TypeVar("T")
 

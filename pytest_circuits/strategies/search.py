@@ -20,7 +20,7 @@ from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 
 from ..errors import Invalid
 from ..tasks.base import PromptPair
-from ..tasks.draws import Draws, Independent
+from ..tasks.grammar.draws import Draws, Independent
 from .picking import Drawing, Replay, StaleError, strategy
 
 KEY = b"pytest-circuits"

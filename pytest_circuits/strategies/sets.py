@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hypothesis import strategies as st
 
-from ..amounts import Size
+from ..core.shares import Size
+from ..core.units import Universe, is_mlp
 from ..errors import OptionError, UnitError, suggestion
-from ..tasks.draws import Draws, Picked
-from ..units import Universe, is_mlp
+from ..tasks.grammar.draws import Draws, Picked
 from .picking import strategy
 
 if TYPE_CHECKING:
-    from ..results import Attribution, CircuitSet
+    from ..core.results import Attribution, CircuitSet
 
 Of = Literal["any", "heads", "mlps"]
 OF = ("any", "heads", "mlps")

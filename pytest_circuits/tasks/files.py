@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from ..errors import TaskError
-from . import arc, eap_data, mib
 from .base import PromptPair, Task
-from .published import Offers, assembled
+from .datasets import arc, mib
+from .datasets import eap as eap_data
+from .datasets.published import Offers, assembled
 from .records import pair_from, refuse_degenerate
 
 OPTIONS = {"seed": "arc", "counterfactual": "mib", "tokenizer": "eap"}  # parameter → the format that has it

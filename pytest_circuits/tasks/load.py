@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from ..core.sources import TaskSource
 from ..errors import CircuitsError, OptionError, TaskError, suggestion
 from ..registry import load_object
-from ..sources import TaskSource
 from . import TASKS, files
 from .base import PromptPair, Task
-from .drawn import KIND, drawn_task
+from .grammar.drawn import KIND, drawn_task
 from .growth import grown
 from .records import pair_from, refuse_degenerate
 

@@ -16,10 +16,10 @@ from plainhf import Parts, operated, outcomes, same
 from test_gradient_methods import paired, slopes
 
 from pytest_circuits import open_model
-from pytest_circuits.anatomy import anatomy_of
 from pytest_circuits.attribution.relp import relp_rules
-from pytest_circuits.engine.taps import Taps, measuring
 from pytest_circuits.errors import ModelError, OptionError
+from pytest_circuits.inspection.locate import anatomy_of
+from pytest_circuits.model.hooks import Taps, measuring
 
 
 def paired_slopes(model, pair) -> np.ndarray:

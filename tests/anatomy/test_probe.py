@@ -12,8 +12,9 @@ import transformers as tf
 from torch import nn
 
 from pytest_circuits import open_model
-from pytest_circuits.anatomy import FAMILIES, probe
 from pytest_circuits.errors import ModelError
+from pytest_circuits.inspection import probe
+from pytest_circuits.model.architectures import FAMILIES
 
 COMMON = {k: v for k, v in tiny.COMMON.items() if k != "max_position_embeddings"}
 GQA = {**tiny.COMMON, "intermediate_size": 40, "num_key_value_heads": 2}

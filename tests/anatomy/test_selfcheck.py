@@ -12,11 +12,12 @@ import transformers as tf
 from torch.nn.utils import prune
 
 from pytest_circuits import open_model
-from pytest_circuits.anatomy import FAMILIES, anatomy_of
-from pytest_circuits.anatomy.base import assemble
-from pytest_circuits.anatomy.projections import Reader
-from pytest_circuits.engine.selfcheck import self_check
 from pytest_circuits.errors import ModelError
+from pytest_circuits.inspection.locate import anatomy_of
+from pytest_circuits.inspection.self_check import self_check
+from pytest_circuits.model.architectures import FAMILIES
+from pytest_circuits.model.layout import assemble
+from pytest_circuits.model.projections import Reader
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 CASES = [(n, i) for n in tiny.CONFIGS for i in ("sdpa", "eager") if (n, i) != ("gemma2", "sdpa")]

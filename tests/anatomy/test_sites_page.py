@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_circuits.anatomy import FAMILIES
 from pytest_circuits.errors import ModelError
+from pytest_circuits.model.architectures import FAMILIES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "sites-and-edges.md").read_text(encoding="utf-8")
 

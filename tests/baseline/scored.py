@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.kept import per_group
-from pytest_circuits.properties.base import Claim, Parameters, Property, TaskName
-from pytest_circuits.requests import Describe, Encode
+from pytest_circuits.core.verdict import Estimate
+from pytest_circuits.measurement.requests import Describe, Encode
+from pytest_circuits.properties.payload import per_group
+from pytest_circuits.properties.protocol import Claim, Parameters, Property, TaskName
 from pytest_circuits.stats.betting import grouped_mean_interval
-from pytest_circuits.verdict import Estimate
 
 RIGHT = {"weights of model": 0.75, "weights of other": 0.5}
 """The share of examples, the first ones, on which the model of these weights has 1 and not 0; 1 for any other."""

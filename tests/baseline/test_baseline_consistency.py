@@ -12,8 +12,8 @@ from scored import SCORED
 
 from pytest_circuits.baseline import files
 from pytest_circuits.baseline.consistency import contradiction
-from pytest_circuits.kept import as_kept, per_group
 from pytest_circuits.properties import PROPERTIES
+from pytest_circuits.properties.payload import as_kept, per_group
 
 SUITE = """
 first:

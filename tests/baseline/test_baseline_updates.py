@@ -9,7 +9,7 @@ import pytest
 from plugin_fakes import fake_model
 
 from pytest_circuits.baseline import files
-from pytest_circuits.sources import TaskSource
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.tasks.load import load_source
 
 SUITE = """

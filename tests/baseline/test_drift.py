@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from two_models import N, baseline, drift, permuted, world
 
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Recorded
+from pytest_circuits.properties.protocol import Recorded
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
-from pytest_circuits.units import Universe
 
 ACCURACY = {"accuracy": {"task": "t"}}
 GROUPS = [f"g{i}" for i in range(N)]

@@ -8,10 +8,10 @@ from plugin_box import header
 from scored import RIGHT, SCORED
 from two_models import baseline, drift, permuted, world
 
+from pytest_circuits.core.verdict import Bound, decide
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.spec.load import SpecErrors, load_suite
 from pytest_circuits.stats.betting import grouped_mean_interval
-from pytest_circuits.verdict import Bound, decide
 
 STEPS = {5: 0.25, 10: 0.5, 30: 0.75}
 

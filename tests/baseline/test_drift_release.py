@@ -12,7 +12,7 @@ from two_models import baseline, drift, world
 from pytest_circuits.baseline import files
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Recorded
+from pytest_circuits.properties.protocol import Recorded
 
 CORE = """
 core:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pytest_circuits import kept
-from pytest_circuits.results import CircuitSet
+from pytest_circuits.core.results import CircuitSet
+from pytest_circuits.properties import payload as kept
 
 numbers = st.floats(-1, 1, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 0.5, 1e-7])
 

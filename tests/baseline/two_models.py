@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from component_fakes import Fake, Study, planted_scores
 
-from pytest_circuits.kept import as_kept
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, Recorded
-from pytest_circuits.sources import ModelSource, TaskSource
-from pytest_circuits.units import Universe
+from pytest_circuits.properties.payload import as_kept
+from pytest_circuits.properties.protocol import Claim, Recorded
 
 UNIVERSE = Universe(2, 4)
 N = 80

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_circuits.amounts import Size, exact, needed, share
+from pytest_circuits.core.results import Attribution, CircuitSet
+from pytest_circuits.core.shares import Size, exact, needed, share
+from pytest_circuits.core.units import Universe, head_mlp_split, layer_of, per_layer
 from pytest_circuits.errors import OptionError, UnitError
-from pytest_circuits.results import Attribution, CircuitSet
-from pytest_circuits.units import Universe, head_mlp_split, layer_of, per_layer
 
 
 def test_needed_is_exact_for_every_percentage_and_n_up_to_1000():

@@ -16,11 +16,11 @@ from plainhf import NAMES, WITH_EXPERTS, Parts, logits_of, metric, operated, out
 
 from pytest_circuits import open_model
 from pytest_circuits.ablation import KINDS
-from pytest_circuits.ablation.base import Setting
+from pytest_circuits.ablation.kind import Setting
 from pytest_circuits.ablation.sets import sets_of
-from pytest_circuits.engine.batches import batches
-from pytest_circuits.engine.taps import measuring
 from pytest_circuits.errors import OptionError, UnitError
+from pytest_circuits.model.batches import batches
+from pytest_circuits.model.hooks import measuring
 
 every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
 PRE_NORM = [n for n in WITH_EXPERTS if n not in ("gemma2", "gemma3", "olmo2")]

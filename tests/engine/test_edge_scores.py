@@ -15,11 +15,11 @@ from plainhf import WITH_EXPERTS, Parts
 from test_edges import edge_oracle
 
 from pytest_circuits import Task, open_model
-from pytest_circuits.attribution.base import Job
 from pytest_circuits.attribution.eap import Eap
-from pytest_circuits.engine.sites import sites_of
-from pytest_circuits.engine.taps import measuring
+from pytest_circuits.attribution.method import Job
 from pytest_circuits.errors import OptionError
+from pytest_circuits.model.hooks import measuring
+from pytest_circuits.model.sites import sites_of
 
 every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would run the model for minutes

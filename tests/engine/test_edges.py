@@ -10,11 +10,11 @@ from plainhf import WITH_EXPERTS, Parts, as_ids, metric, prompts, record
 from torch import nn
 
 from pytest_circuits import open_model
-from pytest_circuits.attribution.base import Job
 from pytest_circuits.attribution.eap import Eap
-from pytest_circuits.engine.sites import sites_of
-from pytest_circuits.engine.taps import measuring
+from pytest_circuits.attribution.method import Job
 from pytest_circuits.errors import MeasurementError
+from pytest_circuits.model.hooks import measuring
+from pytest_circuits.model.sites import sites_of
 
 every_architecture = pytest.mark.parametrize("name", WITH_EXPERTS)
 STEP = 1e-5

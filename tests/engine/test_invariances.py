@@ -16,11 +16,11 @@ from plainhf import NAMES, Parts
 
 from pytest_circuits import PromptPair, Task, open_model
 from pytest_circuits.attribution.atp import Atp
-from pytest_circuits.attribution.base import Job
 from pytest_circuits.attribution.eap import Eap
+from pytest_circuits.attribution.method import Job
 from pytest_circuits.attribution.relp import Relp
-from pytest_circuits.engine.sites import sites_of
-from pytest_circuits.engine.taps import measuring
+from pytest_circuits.model.hooks import measuring
+from pytest_circuits.model.sites import sites_of
 
 METHODS = ("eap", "atp", "eap_ig", "ig_activations", "relp", "gradient", "weight_gradient", "exact")
 MODELS = {name: tiny.model(name) for name in ("llama", "gpt2", "gpt_neox")}

@@ -14,15 +14,15 @@ from pydantic import ValidationError
 
 from pytest_circuits import open_model
 from pytest_circuits.attribution import METHODS
+from pytest_circuits.core.results import Encoded
+from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.errors import OptionError
-from pytest_circuits.lab.measuring import call
-from pytest_circuits.lab.parts import examples_of
-from pytest_circuits.properties.base import Claim
-from pytest_circuits.properties.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT, GradientAblationAgreement
-from pytest_circuits.properties.neuron_faithfulness import NEURON_FAITHFULNESS, NeuronFaithfulness
-from pytest_circuits.properties.reuse import Reuse
-from pytest_circuits.results import Encoded
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.measurement.dispatch import call
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.properties.consistency.reuse import Reuse
+from pytest_circuits.properties.gradients.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT, GradientAblationAgreement
+from pytest_circuits.properties.neurons.neuron_faithfulness import NEURON_FAITHFULNESS, NeuronFaithfulness
+from pytest_circuits.properties.protocol import Claim
 
 MODELS = {name: tiny.model(name) for name in ("llama", "gpt2", "gpt_neox")}
 CLEAN_GRADIENT = ("atp", "eap", "gradient", "relp", "weight_gradient")

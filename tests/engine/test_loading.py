@@ -17,8 +17,8 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from pytest_circuits import open_model
-from pytest_circuits.anatomy import FAMILIES, Family, register_family
 from pytest_circuits.errors import CircuitsError, MeasurementError, ModelError, OptionError
+from pytest_circuits.model.architectures import FAMILIES, Family, register_family
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from plainhf import outcomes, same
 
 from pytest_circuits import PromptPair, Task, open_model
-from pytest_circuits.engine.metrics import Targets, correct, log_prob, logit_diff, prob
 from pytest_circuits.errors import OptionError, TaskError
+from pytest_circuits.model.metrics import Targets, correct, log_prob, logit_diff, prob
 
 LN2 = math.log(2)
 

@@ -311,7 +311,7 @@ def test_models_that_differ_in_their_config_alone_have_different_fingerprints():
 
 def test_models_in_memory_are_told_apart_by_hooks_buffers_and_attributes():
     """Weights and config alone would give one model's measurements to another."""
-    from pytest_circuits.engine.loading import behaviour_digest
+    from pytest_circuits.model.loading import behaviour_digest
 
     same, other = tiny.model("llama"), tiny.model("llama")
     plain = behaviour_digest(same)

@@ -9,9 +9,9 @@ import tiny
 import torch
 
 from pytest_circuits import open_model
-from pytest_circuits.engine import loading
-from pytest_circuits.engine.loading import behaviour_digest, weights_digest
 from pytest_circuits.errors import ModelError
+from pytest_circuits.model import loading
+from pytest_circuits.model.loading import behaviour_digest, weights_digest
 
 
 def compiled_as(how):

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from pytest_circuits import ModelError
-from pytest_circuits.engine import reaching_hub
-from pytest_circuits.engine.loading import load_model
+from pytest_circuits.model import hub_status as reaching_hub
+from pytest_circuits.model.loading import load_model
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 

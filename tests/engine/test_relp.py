@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from plainhf import NAMES, Parts, as_ids, metric, prompts, record
 
 from pytest_circuits import open_model
-from pytest_circuits.anatomy import anatomy_of
 from pytest_circuits.attribution.relp import relp_rules
-from pytest_circuits.engine.taps import Taps, measuring
+from pytest_circuits.inspection.locate import anatomy_of
+from pytest_circuits.model.hooks import Taps, measuring
 
 every_architecture = pytest.mark.parametrize("name", NAMES)
 

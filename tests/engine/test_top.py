@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytest_circuits import open_model
-from pytest_circuits.attribution.base import Call, Method, attribute
-from pytest_circuits.attribution.strongest import strongest
+from pytest_circuits.attribution.method import Call, Method, attribute
+from pytest_circuits.attribution.top_k import strongest
+from pytest_circuits.core.results import Attribution
 from pytest_circuits.errors import MeasurementError, OptionError
-from pytest_circuits.lab.codec import pack, unpack
-from pytest_circuits.results import Attribution
+from pytest_circuits.measurement.codec import pack, unpack
 
 MODELS = {name: open_model(tiny.model(name, dtype=torch.float32)) for name in ("llama", "gpt_neox")}
 

@@ -12,9 +12,9 @@ from plainhf import NAMES, Parts, edits, logits_of, operated, outcomes, prompts,
 
 from pytest_circuits import open_model
 from pytest_circuits.ablation.stacked import edited_logits, replaced_masks
-from pytest_circuits.engine.batches import batches
-from pytest_circuits.engine.sites import sites_of
-from pytest_circuits.engine.taps import measuring
+from pytest_circuits.model.batches import batches
+from pytest_circuits.model.hooks import measuring
+from pytest_circuits.model.sites import sites_of
 
 every_architecture = pytest.mark.parametrize("name", NAMES)
 every_metric = pytest.mark.parametrize("metric", ["logit_diff", "log_prob", "prob"])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from lab_fakes import Opener, load_task, model_directory
 
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.store import Store
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.store import Store
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pytest_circuits.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.core.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
 from pytest_circuits.tasks.base import PromptPair, Task
-from pytest_circuits.units import Universe
 
 UNIVERSE = Universe(2, 3, 8)
 N = 24

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pytest_circuits.core.results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import MeasurementError
-from pytest_circuits.lab.codec import pack, unpack
-from pytest_circuits.lab.entry import dump, load
-from pytest_circuits.results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
-from pytest_circuits.units import Universe
+from pytest_circuits.measurement.codec import pack, unpack
+from pytest_circuits.measurement.entry import dump, load
 
 text = st.text(max_size=6)
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 from lab_fakes import model_directory
 
+from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import ModelError
-from pytest_circuits.lab import fingerprint
-from pytest_circuits.lab.fingerprint import cached_config, file_digest, identify
-from pytest_circuits.sources import ModelSource
+from pytest_circuits.measurement import fingerprints as fingerprint
+from pytest_circuits.measurement.fingerprints import cached_config, file_digest, identify
 
 
 def age(path, seconds=60):
@@ -221,7 +221,7 @@ def test_identities_import_neither_torch_nor_transformers(tmp_path):
     """Also for hub ids."""
     model_directory(tmp_path / "m")
     code = (
-        "import sys; from pytest_circuits.lab.fingerprint import identify; from pytest_circuits.sources import ModelSource as S\n"
+        "import sys; from pytest_circuits.measurement.fingerprints import identify; from pytest_circuits.core.sources import ModelSource as S\n"  # noqa: E501
         f"identify(S('m', {str(tmp_path / 'm')!r})); identify(S('h', 'owner/name'))\n"
         "print([m for m in ('torch', 'transformers', 'tokenizers') if m in sys.modules])"
     )

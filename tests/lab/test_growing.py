@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from lab_fakes import UNIVERSE, FakeSubject, Opener
 
-from pytest_circuits.lab.growing import joined, pieces
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.parts import examples_of
-from pytest_circuits.lab.plan import Planner
-from pytest_circuits.lab.store import Store
-from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep
-from pytest_circuits.results import Attribution, Conservation, Encoded, Outcome, SweepOutcome
-from pytest_circuits.sources import TaskSource
+from pytest_circuits.core.results import Attribution, Conservation, Encoded, Outcome, SweepOutcome
+from pytest_circuits.core.sources import TaskSource
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.incremental import joined, pieces
+from pytest_circuits.measurement.planner import Planner
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.stats.split import split_by_group, split_first
 
 SOURCE = TaskSource.make("ioi", "builtin", "ioi", {"n": 40, "seed": 3})

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from lab_fakes import TASK
 
+from pytest_circuits.claims.evaluation import judge_claim, measure
+from pytest_circuits.claims.question import Question
+from pytest_circuits.claims.refutation_level import LEVELS, smallest
+from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.judge import judge_claim, measure
-from pytest_circuits.lab.levels import LEVELS, smallest
-from pytest_circuits.lab.question import Question
+from pytest_circuits.measurement.requests import Attribute, Describe, Encode, freeze
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Parameters, Property
-from pytest_circuits.requests import Attribute, Describe, Encode, freeze
+from pytest_circuits.properties.protocol import Parameters, Property
 from pytest_circuits.stats.betting import betting_interval
-from pytest_circuits.verdict import Bound, Estimate
 
 
 class Graded(Parameters):

@@ -15,15 +15,15 @@ from lab_fakes import TASK, FakeSubject, N, Opener, load_task, model_directory
 
 from pytest_circuits.ablation import KINDS
 from pytest_circuits.attribution import METHODS
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, MeasurementError, Offline, OptionError, TaskError
-from pytest_circuits.lab import version
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.keys import in_words
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.store import Store
-from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
-from pytest_circuits.sources import ModelSource, TaskSource
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.measurement import version
+from pytest_circuits.measurement.cost import Cost
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.keys import in_words
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
+from pytest_circuits.measurement.store import Store
 
 DISCOVERY, EVALUATION = Part("discovery", 0.5, 0), Part("evaluation", 0.5, 0)
 ESTIMATE = Estimate(0.5, (0.4, 0.6), 9)
@@ -180,7 +180,7 @@ def test_versions_are_part_of_the_key(new_lab, model, name, monkeypatch):
     """Another library, or another way of measuring, gives other numbers."""
     new_lab().result(EAP(model))
     other = version.MEASUREMENT_VERSION + 1 if name == "MEASUREMENT_VERSION" else lambda: {"torch": "9"}
-    monkeypatch.setattr(f"pytest_circuits.lab.keys.{name}", other)
+    monkeypatch.setattr(f"pytest_circuits.measurement.keys.{name}", other)
     lab = new_lab()
     lab.result(EAP(model))
     assert lab.opener.count("attribute") == 1
@@ -361,10 +361,10 @@ def test_the_cost_of_a_claim_that_failed_is_not_lost(new_lab, model):
 WARM = """
 import sys
 from lab_fakes import TASK, load_task
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.store import Store
-from pytest_circuits.requests import *
-from pytest_circuits.sources import ModelSource
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.store import Store
+from pytest_circuits.measurement.requests import *
+from pytest_circuits.core.sources import ModelSource
 model = ModelSource("m", sys.argv[1])
 lab = Lab(Store(sys.argv[2]), load_task=load_task)
 for request in (Describe(model), Attribute(model, TASK, "eap", part=Part("discovery", 0.5)), Sweep(model, TASK)):

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from lab_fakes import FakeSubject, Opener
 
-from pytest_circuits import looks
+from pytest_circuits.claims import sequential as looks
+from pytest_circuits.claims.evaluation import judge_claim, measure
+from pytest_circuits.claims.question import Question
+from pytest_circuits.core.results import Encoded
+from pytest_circuits.core.sources import TaskSource
+from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.judge import judge_claim, measure
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.question import Question
-from pytest_circuits.lab.store import Store
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.requests import Encode
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Parameters, Property
-from pytest_circuits.requests import Encode
-from pytest_circuits.results import Encoded
-from pytest_circuits.sources import TaskSource
+from pytest_circuits.properties.protocol import Parameters, Property
 from pytest_circuits.stats.betting import betting_interval
-from pytest_circuits.verdict import Bound, Estimate
 
 IOI = TaskSource.make("ioi", "builtin", "ioi", {"n": 16})
 DATA: dict[str, Any] = {}  # what the property "drawn" finds: a value for each prompt

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from lab_fakes import TASK, FakeSubject, Opener, model_directory
 
+from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import ModelError, OptionError
-from pytest_circuits.requests import Attribute, Describe, Encode
-from pytest_circuits.sources import ModelSource
+from pytest_circuits.measurement.requests import Attribute, Describe, Encode
 
 Loaded = FakeSubject  # as opened from a module: the module says where it is
 
@@ -90,7 +90,7 @@ def test_a_model_of_which_nothing_is_known_is_opened_alone(new_lab, model):
 def test_the_bytes_of_a_model_are_those_of_its_parameters():
     """Each once, in its own precision."""
     torch = pytest.importorskip("torch")
-    from pytest_circuits.lab.models import parameter_bytes
+    from pytest_circuits.measurement.models import parameter_bytes
 
     tied = torch.nn.Linear(3, 5, bias=False)
     module = torch.nn.ModuleList([tied, tied, torch.nn.Linear(2, 2, dtype=torch.bfloat16)])
@@ -231,7 +231,7 @@ def test_only_real_devices_are_accepted(new_lab, model, device):
 
 def test_a_budget_is_a_number_of_bytes():
     """None of which is fine: one model is open at a time."""
-    from pytest_circuits.lab.models import Models
+    from pytest_circuits.measurement.models import Models
 
     with pytest.raises(OptionError, match="got -1"):
         Models(None, device=None, dtype=None, budget=-1, opener=None, emit=print)

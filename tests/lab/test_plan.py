@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from lab_fakes import TASK, UNIVERSE, N, model_directory
 
+from pytest_circuits.core.results import Attribution
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, ModelError
-from pytest_circuits.lab.costs import passes
-from pytest_circuits.lab.plan import Forecast, Planner, universe_of
-from pytest_circuits.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
-from pytest_circuits.results import Attribution
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.measurement.cost_model import passes
+from pytest_circuits.measurement.planner import Forecast, Planner, universe_of
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
 
 DISCOVERY, EVALUATION = Part("discovery", 0.5), Part("evaluation", 0.5)
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from lab_fakes import TASK, model_directory
 
-from pytest_circuits.requests import Attribute
+from pytest_circuits.measurement.requests import Attribute
 
 WORKER = """
 import sys, time
 from lab_fakes import TASK, FakeSubject, Opener, load_task
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.store import Store
-from pytest_circuits.requests import Attribute
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.store import Store
+from pytest_circuits.measurement.requests import Attribute
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.verdict import Estimate
 
 path, cache, log, go, seconds = sys.argv[1:6]
 

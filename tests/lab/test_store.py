@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from pytest_circuits.lab import store as store_module
-from pytest_circuits.lab.entry import SCHEMA, DamagedError, dump, load, read_metadata
-from pytest_circuits.lab.events import CacheWarning
-from pytest_circuits.lab.store import BusyError, Store
+from pytest_circuits.measurement import store as store_module
+from pytest_circuits.measurement.entry import SCHEMA, DamagedError, dump, load, read_metadata
+from pytest_circuits.measurement.events import CacheWarning
+from pytest_circuits.measurement.store import BusyError, Store
 
 KEY = "ab" + "0" * 62
 VALUE = {"scores": np.arange(6, dtype=np.float32), "names": ("L0H0",)}

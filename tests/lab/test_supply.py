@@ -9,14 +9,14 @@ import pytest
 from lab_fakes import TASK, load_task
 
 from pytest_circuits import load_task as real_task
-from pytest_circuits.lab.judge import judge_claim
-from pytest_circuits.lab.question import Question
-from pytest_circuits.lab.supply import supply_of
+from pytest_circuits.claims.evaluation import judge_claim
+from pytest_circuits.claims.question import Question
+from pytest_circuits.claims.sample_size import supply_of
+from pytest_circuits.core.verdict import Bound, Estimate, Supply, decide
+from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import CircuitParameters, Parameters, Property, TaskName
-from pytest_circuits.properties.drift import Drift
-from pytest_circuits.requests import Describe, Encode
-from pytest_circuits.verdict import Bound, Estimate, Supply, decide
+from pytest_circuits.properties.protocol import CircuitParameters, Parameters, Property, TaskName
+from pytest_circuits.properties.release.drift import Drift
 
 
 def _judge(claim: Any) -> Any:

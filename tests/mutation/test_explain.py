@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.judge import Judgement
+from pytest_circuits.claims.evaluation import Judgement
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
+from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
-from pytest_circuits.mutation.asked import Asked
 from pytest_circuits.mutation.circuit import Circuit
+from pytest_circuits.mutation.detection import Answer, Behaviour, Tried
 from pytest_circuits.mutation.explain import reasons, share_of_way
-from pytest_circuits.mutation.judging import Answer, Behaviour, Tried
+from pytest_circuits.mutation.judged_claim import Asked
 from pytest_circuits.mutation.recipes import NotMade
 from pytest_circuits.mutation.report import Group, content
-from pytest_circuits.mutation.show import lines
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
+from pytest_circuits.report.renderers.mutation import lines
 
 CIRCUIT = Circuit(Universe(2, 2, 4), {"shared set of a": ("L0H0",)}, "told")
 SAME, OTHER = Behaviour((1.0, 1.0), 0.0, 0.0, False), Behaviour((1.0, 0.75), 2.5, 2.0, True)

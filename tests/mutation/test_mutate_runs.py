@@ -202,7 +202,7 @@ def test_a_plan_tells_the_cost_and_measures_nothing(project, planted, tmp_path):
 
 
 def test_an_interruption_leaves_the_model_as_it_was_and_no_half_report(project, monkeypatch):
-    from pytest_circuits.mutation import stage
+    from pytest_circuits.mutation import run as stage
 
     box = project()
     box.spec(NECESSARY)
@@ -343,9 +343,9 @@ def test_operators_and_properties_of_ones_own_that_fail_end_nothing(project):
     (box.path / "conftest.py").write_text('''
 from pytest_circuits import Estimate
 from pytest_circuits.mutants import mutant
-from pytest_circuits.properties.base import Parameters, TaskName
-from pytest_circuits.properties.own import claimable
-from pytest_circuits.requests import Ablate
+from pytest_circuits.properties.protocol import Parameters, TaskName
+from pytest_circuits.properties.registration import claimable
+from pytest_circuits.measurement.requests import Ablate
 
 
 class Fragile(Parameters):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_circuits.core.summaries import summary
 from pytest_circuits.mutants import OPERATORS, target_of
 from pytest_circuits.mutation.recipes import DEFAULT, recipes
-from pytest_circuits.summaries import summary
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/mutation-testing.md").read_text(encoding="utf-8")

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_circuits.claims.evaluation import Judgement
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import CERTIFIED, Bound, Verdict
 from pytest_circuits.errors import OptionError
-from pytest_circuits.lab.cost import Cost
-from pytest_circuits.lab.judge import Judgement
+from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
-from pytest_circuits.mutation.asked import Asked
 from pytest_circuits.mutation.circuit import Circuit, circuit_of
+from pytest_circuits.mutation.judged_claim import Asked
 from pytest_circuits.mutation.recipes import DEFAULT, NotMade, mutations, recipes
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import CERTIFIED, Bound, Verdict
 
 UNIVERSE = Universe(3, 4, 8)
 SETS = {"a": ("L0H1", "L1H2", "L1MLP"), "b": ("L0H1", "L2MLP"), "c": ("L2H3", "L1MLP"), "d": ("L0H1",)}
@@ -135,7 +135,7 @@ class StubLab:
             return SimpleNamespace(universe=UNIVERSE)
         import numpy as np
 
-        from pytest_circuits.results import Attribution
+        from pytest_circuits.core.results import Attribution
 
         scores = np.zeros((4, 15), np.float32)
         scores[:, 0] = 2

@@ -7,10 +7,10 @@ import pytest
 from planted_oracle import NAMES, SOFT, TOLERANCE, expected, universe
 from planted_subject import close, columns, faithfulness, opened, swept
 
-from pytest_circuits.attribution.base import Job
 from pytest_circuits.attribution.eap import clean_pass, edge_scores, residual_changes
-from pytest_circuits.engine.sites import sites_of
-from pytest_circuits.engine.taps import measuring
+from pytest_circuits.attribution.method import Job
+from pytest_circuits.model.hooks import measuring
+from pytest_circuits.model.sites import sites_of
 
 every_circuit = pytest.mark.parametrize("name", NAMES)
 SIGNED = {"gradient": {}, "atp": {}, "relp": {}, "ig_activations": {"steps": 8}}

@@ -135,7 +135,7 @@ def fake_box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
     import plugin_fakes
 
     made = Box(pytester, None)
-    monkeypatch.setattr("pytest_circuits.lab.models.default_opener", plugin_fakes.opener)
+    monkeypatch.setattr("pytest_circuits.measurement.models.default_opener", plugin_fakes.opener)
     monkeypatch.setitem(plugin_fakes.PROPERTIES._loaded, "stated", plugin_fakes.STATED)
     monkeypatch.setattr(plugin_fakes, "LOG", made.log)
     for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from pytest_circuits.core.results import Attribution, Description, Encoded
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, ModelError
-from pytest_circuits.lab import models
+from pytest_circuits.measurement import models
+from pytest_circuits.measurement.requests import Attribute, Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, Parameters, Property, TaskName
-from pytest_circuits.requests import Attribute, Describe, Encode
-from pytest_circuits.results import Attribution, Description, Encoded
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.properties.protocol import Claim, Parameters, Property, TaskName
 
 UNIVERSE = Universe(2, 3, 8)
 LOG: Path | None = None  # one line is appended for every model that is opened and every measurement that is made

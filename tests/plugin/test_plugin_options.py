@@ -82,7 +82,7 @@ def test_device_precision_and_batch_size_reach_the_model(box, monkeypatch, how, 
         got.update(options)
         return Subject(str(model))
 
-    monkeypatch.setattr("pytest_circuits.lab.models.default_opener", opener)
+    monkeypatch.setattr("pytest_circuits.measurement.models.default_opener", opener)
     box.spec(MEASURED)
     assert box.run(*how).ret == 0
     assert (got["device"], got["dtype"], got["batch_size"]) == seen

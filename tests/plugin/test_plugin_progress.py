@@ -17,8 +17,8 @@ from io import StringIO
 
 import pytest
 
-from pytest_circuits.lab.events import CacheWarning, Event
-from pytest_circuits.lab.progress import Progress, listener, terminal
+from pytest_circuits.measurement.events import CacheWarning, Event
+from pytest_circuits.measurement.progress import Progress, listener, terminal
 
 SLOW = """
 import time
@@ -142,8 +142,8 @@ def test_captured_output_has_no_progress(slow):
 
 @pytest.fixture
 def fast(monkeypatch):
-    monkeypatch.setattr("pytest_circuits.lab.progress.PATIENCE", 0.02)
-    monkeypatch.setattr("pytest_circuits.lab.progress.PERIOD", 0.02)
+    monkeypatch.setattr("pytest_circuits.measurement.progress.PATIENCE", 0.02)
+    monkeypatch.setattr("pytest_circuits.measurement.progress.PERIOD", 0.02)
 
 
 class Terminal(StringIO):

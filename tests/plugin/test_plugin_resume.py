@@ -13,7 +13,7 @@ import plugin_fakes
 import pytest
 from plugin_box import DEFAULTS, header, save_tokenizer, tiny_llama
 
-from pytest_circuits.lab.entry import load
+from pytest_circuits.measurement.entry import load
 
 SERIES = header("run: {checkpoints: run/step-*}")
 CLAIMS = """
@@ -108,7 +108,7 @@ def test_what_was_measured_before_the_interruption_is_not_measured_again(run, mo
 @pytest.mark.parametrize("at", [1, 8, 20, 31])
 def test_real_models_that_are_interrupted_inside_a_measurement_say_the_same_when_run_again(real, monkeypatch, at):
     """The model call with this number is interrupted: of real models most measurements are several calls."""
-    from pytest_circuits.engine.runner import Runner
+    from pytest_circuits.model.runner import Runner
 
     for seed in range(2):
         tiny_llama(seed).save_pretrained(real.path / "seeds" / f"seed-{seed}")
@@ -151,7 +151,7 @@ course:
 SLOW = """
 import os, time
 from pathlib import Path
-from pytest_circuits.lab import store
+from pytest_circuits.measurement import store
 
 def stop_here():
     Path("here").touch()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from plugin_box import header
 
+from pytest_circuits.claims.replication import reseeded, reseeded_task
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.reseed import reseeded, reseeded_task
-from pytest_circuits.sources import TaskSource
 from pytest_circuits.stats.split import split_by_group
 from pytest_circuits.tasks.load import load_source
 

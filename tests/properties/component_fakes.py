@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_circuits.lab.parts import examples_of
+from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome
+from pytest_circuits.core.results import Norms as NormsResult
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, Norms
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim
-from pytest_circuits.requests import Ablate, Attribute, Describe, Encode, Norms
-from pytest_circuits.results import Attribution, Description, Encoded, Outcome
-from pytest_circuits.results import Norms as NormsResult
-from pytest_circuits.sources import ModelSource, TaskSource
-from pytest_circuits.units import Universe
+from pytest_circuits.properties.protocol import Claim
 
 
 def always(names, mode, n):
@@ -100,7 +100,7 @@ class Opened:
         return drive(name, parameters, self.tasks, self.answer)
 
     def answer(self, request):
-        from pytest_circuits.lab.measuring import call
+        from pytest_circuits.measurement.dispatch import call
 
         if isinstance(request, Describe):
             return call(self.subject, request, None, None, None, None)

@@ -20,8 +20,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.calibration.world import Behaviour, Sample, World  # noqa: E402
+from pytest_circuits.core.units import Universe  # noqa: E402
 from pytest_circuits.errors import Invalid  # noqa: E402
-from pytest_circuits.units import Universe  # noqa: E402
 
 CORE = {"t": (1, 6, 7), "u": (1, 6, 9)}  # L0H1, L1H2, L1MLP; L0H1, L1H2, L2H1
 COMPONENT = {"size": 3}

@@ -12,11 +12,11 @@ from component_fakes import Fake, Opened, Study, planted_scores
 from pydantic import ValidationError
 
 from pytest_circuits import open_model
-from pytest_circuits.edges import ARROW
+from pytest_circuits.core.edges import ARROW
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
-from pytest_circuits.properties.circuit_match import CircuitMatch
-from pytest_circuits.properties.known_units import ANY_MODEL, check_names
-from pytest_circuits.units import Universe
+from pytest_circuits.properties.consistency.circuit_match import CircuitMatch
+from pytest_circuits.properties.steps.known_units import ANY_MODEL, check_names
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

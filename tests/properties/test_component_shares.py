@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
-from pytest_circuits.properties.layer_profile import LayerProfile, third
-from pytest_circuits.properties.shared_size import SHARED_SIZE, SharedSize
+from pytest_circuits.properties.consistency.layer_profile import LayerProfile, third
+from pytest_circuits.properties.consistency.shared_size import SHARED_SIZE, SharedSize
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
-from pytest_circuits.units import Universe
 
 UNIVERSE = Universe(4, 3)  # 16 components: L0H0 L0H1 L0H2 L0MLP L1H0 …
 N = 40

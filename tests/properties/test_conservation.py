@@ -11,18 +11,18 @@ import tiny
 import torch
 from pydantic import ValidationError
 
+from pytest_circuits.core.results import Conservation, Description, Encoded, Outcome
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import CERTIFIED, REFUTED, Bound, decide
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.plan import Planner
-from pytest_circuits.lab.store import Store
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.planner import Planner
+from pytest_circuits.measurement.requests import Conserve, Describe, Encode, Part
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim
-from pytest_circuits.properties.conservation import ConservationParameters, _largest, judge
-from pytest_circuits.requests import Conserve, Describe, Encode, Part
-from pytest_circuits.results import Conservation, Description, Encoded, Outcome
-from pytest_circuits.sources import ModelSource, TaskSource
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import CERTIFIED, REFUTED, Bound, decide
+from pytest_circuits.properties.neurons.conservation import ConservationParameters, _largest, judge
+from pytest_circuits.properties.protocol import Claim
 
 MODEL, TASK = ModelSource("m", loader="memory:1"), TaskSource.make("t", "fixture", "t")
 N = 40

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pytest_circuits.core.results import Attribution
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.properties.base import task_names
-from pytest_circuits.properties.contrast import strength
-from pytest_circuits.properties.jaccard import Jaccard
-from pytest_circuits.properties.reuse import Reuse
-from pytest_circuits.requests import Attribute
-from pytest_circuits.results import Attribution
+from pytest_circuits.measurement.requests import Attribute
+from pytest_circuits.properties.consistency.reuse import Reuse
+from pytest_circuits.properties.protocol import task_names
+from pytest_circuits.properties.specificity.jaccard import Jaccard
+from pytest_circuits.properties.steps.contrast import strength
 from pytest_circuits.stats.split import split_by_group
-from pytest_circuits.units import Universe
 
 UNIVERSE = Universe(2, 3)  # 8 components: L0H0 L0H1 L0H2 L0MLP L1H0 …
 UNITS = UNIVERSE.names()

@@ -16,16 +16,16 @@ from test_neuron_circuits import settled
 
 from pytest_circuits import open_model
 from pytest_circuits.attribution import METHODS
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Bound
 from pytest_circuits.errors import Invalid
+from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.area import GRID, Sizes, most, trapezoid
-from pytest_circuits.properties.cmd import Cmd, distance
-from pytest_circuits.properties.cpr import MAGNITUDES, Cpr
-from pytest_circuits.requests import Ablate
+from pytest_circuits.properties.neurons.area import GRID, Sizes, most, trapezoid
+from pytest_circuits.properties.neurons.cmd import Cmd, distance
+from pytest_circuits.properties.neurons.cpr import MAGNITUDES, Cpr
 from pytest_circuits.stats.bootstrap import bootstrap_interval
 from pytest_circuits.stats.ratio import fieller
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Bound
 
 SHARES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
 N = 30

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from set_fakes import UNITS, UNIVERSE, Table, World, rows
 
+from pytest_circuits.core.units import head_mlp_split
 from pytest_circuits.errors import Invalid
-from pytest_circuits.requests import Ablate, Norms
+from pytest_circuits.measurement.requests import Ablate, Norms
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.distributions import t_quantile
-from pytest_circuits.units import head_mlp_split
 
 N = 40
 A = ["L0H0", "L0H1", "L0MLP", "L1H0"]

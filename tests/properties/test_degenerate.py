@@ -13,10 +13,10 @@ from degenerate_world import HEALTHY, HEALTHY_SETTING, SITUATIONS, Setting, outc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import CERTIFIED, INCONCLUSIVE, REFUTED, Bound, decide
 from pytest_circuits.errors import Invalid, MeasurementError
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import CERTIFIED, INCONCLUSIVE, REFUTED, Bound, decide
 
 FINITE, UNSETTLED = object(), object()
 CIRCUITS = "reuse shared_size composition layer_profile"

@@ -5,11 +5,11 @@ import pytest
 from gradient_fakes import Planted, Table, settle
 from pydantic import ValidationError
 
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
-from pytest_circuits.properties.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT
-from pytest_circuits.properties.gradient_bloats import GRADIENT_BLOATS
-from pytest_circuits.properties.hidden_heroes import HIDDEN_HEROES
-from pytest_circuits.units import Universe
+from pytest_circuits.properties.gradients.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT
+from pytest_circuits.properties.gradients.gradient_bloats import GRADIENT_BLOATS
+from pytest_circuits.properties.gradients.hidden_heroes import HIDDEN_HEROES
 
 UNIVERSE = Universe(2, 4)  # 10 components
 N = UNIVERSE.components

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_circuits import open_model
+from pytest_circuits.core.results import Encoded
+from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.errors import Invalid
-from pytest_circuits.lab.measuring import call
-from pytest_circuits.lab.parts import examples_of
+from pytest_circuits.measurement.dispatch import call
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.requests import Ablate, Attribute
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim
-from pytest_circuits.requests import Ablate, Attribute
-from pytest_circuits.results import Encoded
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.ratio import fieller
 from pytest_circuits.stats.split import split_by_group
 

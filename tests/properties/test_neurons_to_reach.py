@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pytest_circuits.core.verdict import Bound, decide
 from pytest_circuits.errors import Invalid
+from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons_to_reach import NeuronsToReach
-from pytest_circuits.properties.reaching import Probe, coarse, smallest, wanted
-from pytest_circuits.properties.sparsity_ratio import SparsityRatio, correlated, quotient
-from pytest_circuits.requests import Ablate
+from pytest_circuits.properties.neurons.neurons_to_reach import NeuronsToReach
+from pytest_circuits.properties.neurons.reaching import Probe, coarse, smallest, wanted
+from pytest_circuits.properties.neurons.sparsity_ratio import SparsityRatio, correlated, quotient
 from pytest_circuits.stats.ratio import fieller
-from pytest_circuits.verdict import Bound, decide
 
 N = 40
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.preflight import warnings
-from pytest_circuits.lab.question import Question
-from pytest_circuits.lab.store import Store
+from pytest_circuits.claims.preflight import warnings
+from pytest_circuits.claims.question import Question
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Bound, Estimate, decide
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import task_names
 from pytest_circuits.properties.preflight import Prospect, best_case, doubts
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.protocol import task_names
 from pytest_circuits.stats.betting import betting_interval
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Bound, Estimate, decide
 
 MODEL = ModelSource("m", "nowhere")
 SMALL, LARGE = Universe(4, 8, 64), Universe(12, 12, 3072)

@@ -9,12 +9,12 @@ import pytest
 from gradient_fakes import TASK, Table
 from scipy.stats import binom, spearmanr
 
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
-from pytest_circuits.properties.base import Claim
-from pytest_circuits.properties.role_stability import ROLE_STABILITY, RoleStability
-from pytest_circuits.requests import Describe
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.units import Universe
+from pytest_circuits.measurement.requests import Describe
+from pytest_circuits.properties.protocol import Claim
+from pytest_circuits.properties.series.role_stability import ROLE_STABILITY, RoleStability
 
 UNIVERSE = Universe(4, 4, 8)  # 20 components
 N = UNIVERSE.components

@@ -12,13 +12,13 @@ import pytest
 import tiny
 
 from pytest_circuits import Task, open_model
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.plan import Planner
-from pytest_circuits.lab.store import Store
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.planner import Planner
+from pytest_circuits.measurement.requests import Norms, Part
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, task_names
-from pytest_circuits.requests import Norms, Part
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.stats.groups import group_means
 from pytest_circuits.stats.split import split_by_group
 

@@ -9,7 +9,7 @@ import pytest
 from set_fakes import Table, World, rows
 
 from pytest_circuits.errors import Invalid
-from pytest_circuits.requests import Ablate
+from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.stats.betting import betting_interval, shuffled
 
 N = 40

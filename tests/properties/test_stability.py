@@ -9,8 +9,8 @@ import pytest
 from set_fakes import UNITS, Table, World, rows
 
 from pytest_circuits.errors import Invalid
+from pytest_circuits.measurement.requests import Attribute
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.requests import Attribute
 from pytest_circuits.stats.overlap import halves, typed_null
 from pytest_circuits.stats.split import split_by_group
 

@@ -12,19 +12,19 @@ import torch
 from pydantic import ValidationError
 
 from pytest_circuits import PromptPair, Task, open_model
+from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.units import Universe, layer_of
 from pytest_circuits.errors import Invalid, TaskError, UnitError
-from pytest_circuits.lab.lab import Lab
-from pytest_circuits.lab.plan import Planner
-from pytest_circuits.lab.store import Store
+from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.planner import Planner
+from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
+from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Claim, task_names
-from pytest_circuits.properties.steering import Steering, _controls, judge
-from pytest_circuits.requests import Ablate, Attribute, Describe, Encode
-from pytest_circuits.results import Attribution, Description, Encoded, Outcome
-from pytest_circuits.sources import ModelSource, TaskSource
+from pytest_circuits.properties.neurons.steering import Steering, _controls, judge
+from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.crossed import crossed_interval
-from pytest_circuits.units import Universe, layer_of
 
 MODEL = ModelSource("m", loader="memory:1")
 TASKS = {name: TaskSource.make(name, "fixture", name) for name in ("t", "other")}

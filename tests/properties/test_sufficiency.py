@@ -9,13 +9,13 @@ import pytest
 from component_fakes import Fake, Study, planted_scores
 from pydantic import ValidationError
 
+from pytest_circuits.core.units import Universe, head_mlp_split
 from pytest_circuits.errors import Invalid
-from pytest_circuits.properties.necessity import Necessity
-from pytest_circuits.properties.sufficiency import SUFFICIENCY, Sufficiency
-from pytest_circuits.requests import Ablate, Norms
+from pytest_circuits.measurement.requests import Ablate, Norms
+from pytest_circuits.properties.consistency.necessity import Necessity
+from pytest_circuits.properties.consistency.sufficiency import SUFFICIENCY, Sufficiency
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
-from pytest_circuits.units import Universe, head_mlp_split
 
 UNIVERSE = Universe(4, 3)
 N = 60
@@ -173,7 +173,7 @@ def test_a_rank_needs_twenty_different_control_sets_and_says_so_where_there_are_
 
 @pytest.mark.parametrize(("possible", "known"), [(1, False), (19, False), (20, True)])
 def test_the_rank_is_the_number_of_draws_at_least_as_extreme(possible, known):
-    from pytest_circuits.properties.controlled import rank_told, ranked
+    from pytest_circuits.properties.steps.controls import rank_told, ranked
 
     rank = ranked(0.5, [0.1, 0.5, 0.9], possible)
     assert rank["rank_p"] == (pytest.approx(3 / 4) if known else None)

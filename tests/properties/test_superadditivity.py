@@ -5,13 +5,13 @@ import pytest
 from gradient_fakes import Planted, Table, settle
 from pydantic import ValidationError
 
+from pytest_circuits.core.results import Encoded
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid, UnitError
-from pytest_circuits.lab.parts import examples_of
-from pytest_circuits.properties.joint_ablation import JOINT_ABLATION
-from pytest_circuits.properties.superadditivity import SUPERADDITIVITY
-from pytest_circuits.requests import Ablate, Part, Sweep
-from pytest_circuits.results import Encoded
-from pytest_circuits.units import Universe
+from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.requests import Ablate, Part, Sweep
+from pytest_circuits.properties.gradients.joint_ablation import JOINT_ABLATION
+from pytest_circuits.properties.gradients.superadditivity import SUPERADDITIVITY
 
 UNIVERSE = Universe(2, 4)
 N, UNITS = UNIVERSE.components, UNIVERSE.component_names

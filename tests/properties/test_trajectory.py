@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pytest_circuits.core.results import Description
+from pytest_circuits.core.sources import ModelSource
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Bound, Estimate, decide
 from pytest_circuits.errors import Invalid, ModelError
+from pytest_circuits.measurement.requests import Describe
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import AnyParameters, Claim, Property, TaskName, task_references
-from pytest_circuits.properties.trajectory import SHAPES, TRAJECTORY, Trajectory
-from pytest_circuits.requests import Describe
-from pytest_circuits.results import Description
-from pytest_circuits.sources import ModelSource
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Bound, Estimate, decide
+from pytest_circuits.properties.protocol import AnyParameters, Claim, Property, TaskName, task_references
+from pytest_circuits.properties.series.trajectory import SHAPES, TRAJECTORY, Trajectory
 
 
 class Stated(AnyParameters):

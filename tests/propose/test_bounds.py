@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_circuits import Estimate
-from pytest_circuits.propose.bounds import MARGINS, above, around, below, count_above, safe_side
-from pytest_circuits.verdict import CERTIFIED, decide
+from pytest_circuits.cli.init.bounds import MARGINS, above, around, below, count_above, safe_side
+from pytest_circuits.core.verdict import CERTIFIED, decide
 
 numbers = st.floats(-1e3, 1e3)
 steps = [Fraction(1, 100), Fraction(1, 1000)]

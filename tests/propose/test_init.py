@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from pytest_circuits import Bound, Estimate
-from pytest_circuits.cli import main
-from pytest_circuits.lab import lab as lab_module
+from pytest_circuits.cli.init import candidates
+from pytest_circuits.cli.main import main
+from pytest_circuits.measurement import executor as lab_module
+from pytest_circuits.measurement.requests import Ablate, Sweep
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.propose import candidates
-from pytest_circuits.requests import Ablate, Sweep
 from pytest_circuits.spec.load import load_suite
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_circuits.attribution import METHODS
-from pytest_circuits.properties.base import CircuitParameters, Kind, Property, Share, TaskName
+from pytest_circuits.properties.protocol import CircuitParameters, Kind, Property, Share, TaskName
 
 
 class Reuse(CircuitParameters):

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import OptionError
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import AnyParameters, Property, TaskName
 from pytest_circuits.properties.nested import PropertyOf
-from pytest_circuits.sources import ModelSource
+from pytest_circuits.properties.protocol import AnyParameters, Property, TaskName
 from pytest_circuits.spec.checkpoints import numbers
 from pytest_circuits.spec.load import SpecErrors, load_suite
 from pytest_circuits.spec.schema import json_schema

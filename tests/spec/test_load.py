@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.sources import ModelSource, TaskSource
+from pytest_circuits.core.verdict import Bound
 from pytest_circuits.errors import OptionError
-from pytest_circuits.sources import ModelSource, TaskSource
 from pytest_circuits.spec.load import SpecErrors, load_suite
 from pytest_circuits.spec.parameters import several, takes_list
-from pytest_circuits.verdict import Bound
 
 pytestmark = pytest.mark.usefixtures("catalogue")
 Write = Callable[..., Path]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_circuits import cli
 from pytest_circuits.attribution import METHODS
+from pytest_circuits.cli import main as cli
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.base import Property
+from pytest_circuits.properties.protocol import Property
 from pytest_circuits.spec.schema import json_schema
 from pytest_circuits.spec.yaml_reader import read_yaml
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.units import Universe, head_mlp_split, is_mlp
 from pytest_circuits.errors import Invalid, OptionError, UnitError
 from pytest_circuits.stats import CONTROLS
 from pytest_circuits.stats.controls import Stratum, distinct, draw_controls, expected_overlap, monte_carlo_p
-from pytest_circuits.units import Universe, head_mlp_split, is_mlp
 
 UNIVERSE = Universe(4, 4)
 SHARED = ("L0H1", "L1H2", "L0MLP")
@@ -46,7 +46,7 @@ def test_the_first_draws_do_not_depend_on_how_many_are_drawn_nor_on_order(shared
 
 def test_draws_do_not_depend_on_the_hash_seed():
     code = (
-        "from pytest_circuits.stats.controls import draw_controls; from pytest_circuits.units import Universe;"
+        "from pytest_circuits.stats.controls import draw_controls; from pytest_circuits.core.units import Universe;"
         "print(draw_controls({'L0H1', 'L1H2', 'L0MLP'}, Universe(4, 4), 'c3', 9, 3))"
     )
     runs = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_circuits.errors import Invalid, OptionError
 from pytest_circuits.stats.betting import betting_interval, grouped_mean_interval, shuffled
 from pytest_circuits.stats.betting_ratio import betting_ratio
-from pytest_circuits.stats.mover import ratio, weighted_sum
+from pytest_circuits.stats.mover_interval import ratio, weighted_sum
 
 part = st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1)).map(lambda v: (v[0], (v[0] - v[1], v[0] + v[2])))
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.units import Universe, head_mlp_split, is_mlp, layer_of, per_layer
 from pytest_circuits.errors import Invalid, OptionError
 from pytest_circuits.stats import CONTROLS
 from pytest_circuits.stats.controls import distinct, draw_controls, expected_overlap, strata_of
-from pytest_circuits.stats.nearby import control_rule, same_layer
-from pytest_circuits.units import Universe, head_mlp_split, is_mlp, layer_of, per_layer
+from pytest_circuits.stats.matched_controls import control_rule, same_layer
 
 UNIVERSE = Universe(4, 4)
 NORMS = np.arange(UNIVERSE.components, dtype=float)

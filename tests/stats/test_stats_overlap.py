@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
+from pytest_circuits.core.results import CircuitSet
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.results import CircuitSet
 from pytest_circuits.stats.overlap import (
     containment,
     group_tallies,

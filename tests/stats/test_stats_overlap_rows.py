@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.results import CircuitSet
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.results import CircuitSet
-from pytest_circuits.stats.overlap import (
+from pytest_circuits.stats.overlap import (  # fmt: skip
     agreement_rows,
     alone_rows,
     chance_rows,
@@ -19,7 +19,7 @@ from pytest_circuits.stats.overlap import (
     jaccard,
     split_half,
     typed_null,
-)  # fmt: skip
+)
 
 LABELS = ["head"] * 5 + ["mlp"] * 3
 UNITS = tuple("abcdefgh")

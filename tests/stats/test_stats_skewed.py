@@ -8,7 +8,7 @@ from scipy import stats as oracle
 
 from pytest_circuits.errors import Invalid, OptionError
 from pytest_circuits.stats.groups import group_sums
-from pytest_circuits.stats.skewed import crossed_bounds, mean_bounds, simultaneous, smaller_counts
+from pytest_circuits.stats.hall_interval import crossed_bounds, mean_bounds, simultaneous, smaller_counts
 
 SKEWED = {
     "exponential": (lambda rng, shape: rng.exponential(size=shape), 1.0),

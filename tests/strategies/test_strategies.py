@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from pytest_circuits import strategies as cs
+from pytest_circuits.core.results import Attribution, CircuitSet
+from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import OptionError, TaskError, UnitError
-from pytest_circuits.results import Attribution, CircuitSet
 from pytest_circuits.tasks.base import PromptPair, Task
-from pytest_circuits.tasks.draws import Independent, Seeded
+from pytest_circuits.tasks.grammar.draws import Independent, Seeded
+from pytest_circuits.tasks.grammar.spaces import space_of
 from pytest_circuits.tasks.load import load_task
-from pytest_circuits.tasks.spaces import space_of
-from pytest_circuits.units import Universe
 
 UNIVERSE = Universe(3, 2)
 SMALL = {  # grammars of few pairs: parameters, and how many different clean prompts there are
@@ -303,7 +303,8 @@ def test_independent_draws_have_the_distribution_of_the_seeded_ones():
 def test_only_the_strategies_import_hypothesis():
     code = """
 import sys
-import pytest_circuits.bench, pytest_circuits.spec.load, pytest_circuits.lab.plan, pytest_circuits.lab.judge, pytest_circuits.tasks.load
+import pytest_circuits.pytest_plugin.api.circuits, pytest_circuits.spec.load, pytest_circuits.measurement.planner
+import pytest_circuits.claims.evaluation, pytest_circuits.tasks.load
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
 [registry.get(name) for registry in (PROPERTIES, TASKS) for name in registry]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from pytest_circuits.engine.encode import EncodedTask, encode
+from pytest_circuits.model.encoding import EncodedTask, encode
 
 TESTS = Path(__file__).parents[1]
 DATA = TESTS / "data" / "published"

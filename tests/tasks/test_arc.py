@@ -14,9 +14,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits import TaskError, load_task
-from pytest_circuits.engine.encode import encode
 from pytest_circuits.errors import OptionError
-from pytest_circuits.tasks.arc import offers
+from pytest_circuits.model.encoding import encode
+from pytest_circuits.tasks.datasets.arc import offers
 
 AI2, HUB = DATA / "arc-ai2.jsonl", DATA / "arc-hub.jsonl"
 ITEM = {"question": "Which is a metal?", "choices": {"text": ["oak", "tin", "wool"], "label": ["A", "B", "C"]}, "answerKey": "B"}

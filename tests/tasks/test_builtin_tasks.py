@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import OptionError, TaskError
-from pytest_circuits.sources import TaskSource
 from pytest_circuits.tasks import TASKS
 from pytest_circuits.tasks.load import builtin_parameters, load_source, load_task
 

@@ -10,12 +10,12 @@ import pytest
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from pytest_circuits.engine.encode import encode
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import TaskError
-from pytest_circuits.sources import TaskSource
+from pytest_circuits.model.encoding import encode
 from pytest_circuits.tasks import TASKS
-from pytest_circuits.tasks.arc import ArcEasy
 from pytest_circuits.tasks.base import PromptPair, Task
+from pytest_circuits.tasks.datasets.arc import ArcEasy
 from pytest_circuits.tasks.growth import grown
 from pytest_circuits.tasks.load import load_source, load_task
 

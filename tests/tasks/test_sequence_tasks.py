@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from pytest_circuits.engine.encode import encode
-from pytest_circuits.engine.metrics import Targets, correct
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import OptionError, TaskError
-from pytest_circuits.sources import TaskSource
+from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.metrics import Targets, correct
 from pytest_circuits.tasks import TASKS
 from pytest_circuits.tasks.load import load_source, load_task
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_circuits import PromptPair, Task, TaskError
+from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import OptionError
-from pytest_circuits.sources import TaskSource
 from pytest_circuits.tasks.load import load_source, load_task, task_parameters
 
 ROW = {"clean": "a b", "corrupt": "a c", "answer": "x", "foil": "y"}

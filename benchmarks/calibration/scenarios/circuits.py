@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.units import is_mlp, layer_of
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.core.units import is_mlp, layer_of
+from pytest_circuits.core.verdict import Estimate
 
 from ..populations import ROWS, UNIVERSE, Circuits, circuit_scores, jaccard
 from ..simulate import Rng, Scenario

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.core.verdict import Estimate
 
 from ..populations import ROWS, UNIVERSE, Additive
 from ..simulate import Rng, Scenario

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.units import Universe
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.core.units import Universe
+from pytest_circuits.core.verdict import Estimate
 
 from ..populations import UNIVERSE, Answers, circuit_scores, controls
 from ..simulate import Rng, Scenario

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.verdict import Estimate
+from pytest_circuits.core.verdict import Estimate
 
 from ..populations import ROWS, UNIVERSE, Losses
 from ..simulate import Scenario

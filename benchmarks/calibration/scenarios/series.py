@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_circuits.verdict import CERTIFIED, INCONCLUSIVE, REFUTED, Bound, Estimate, decide
+from pytest_circuits.core.verdict import CERTIFIED, INCONCLUSIVE, REFUTED, Bound, Estimate, decide
 
 from ..populations import UNIVERSE
 from ..simulate import CONFIDENCE, HAIR, Rng, Scenario, Tally
@@ -71,7 +71,7 @@ def _trajectory() -> list[Scenario]:
 
 def until_settled(studies: int, first: int = 32, most: int = 256, share: float = 0.8, seed: int = 0) -> Tally:
     """Accuracy, judged at each planned number of examples until the claim is settled, as `max_n` does: false verdicts at any look count."""
-    from pytest_circuits.looks import sizes, spent
+    from pytest_circuits.claims.sequential import sizes, spent
     from pytest_circuits.properties import PROPERTIES
 
     looks = sizes(first, most)

@@ -1,0 +1,58 @@
+"""What an ablation kind is: where the values come from that ablated units are replaced with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from ..errors import OptionError, suggestion
+from ..model.batches import Batch
+from ..model.encoding import EncodedTask
+from ..model.runner import Runner
+from ..model.sites import Site
+
+Change = Callable[[Tensor], Tensor]
+Replace = Callable[[Batch], Sequence[Tensor | Change]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an ablation runs on. `examples` are ablated; `reference` are the examples that means are taken over (None: all)."""
+
+    runner: Runner
+    task: EncodedTask
+    sites: list[Site]
+    examples: Sequence[int] | None
+    reference: Sequence[int] | None
+    batch_size: int | None
+
+    def size(self, examples: Sequence[int] | None) -> int:
+        """The batch size for a forward on some examples."""
+        chosen = range(self.task.n) if examples is None else examples
+        longest = max((len(self.task.clean[int(i)]) for i in chosen), default=1)
+        return self.runner.batch_size(self.batch_size, longest)
+
+
+class Kind:
+    """Base of ablation kinds: `prepare` measures what is needed once and returns, for each batch, one value a site: a tensor that
+    broadcasts to [batch, T, units, width], or a function from the activations [sets, batch, T, units, width] of the changed run.
+    """
+
+    name: ClassVar[str]
+    levels: ClassVar[tuple[str, ...]] = ("component", "neuron", "edge")
+
+    def places(self, setting: Setting) -> list[Site]:
+        """Where the values are put, one place a site of `setting`; by default these sites themselves."""
+        return setting.sites
+
+    def check_level(self, level: str) -> None:
+        """Raise `OptionError` for a level that the kind does not work at."""
+        if level not in self.levels:
+            raise OptionError(f"{self.name} ablation does not work at level {level!r}; {suggestion(level, self.levels)}")
+
+    def prepare(self, setting: Setting) -> Replace:
+        """Values for the batches of `setting`."""
+        raise NotImplementedError

@@ -1,0 +1,56 @@
+"""`--circuits-seed N`: the same claims on other prompts.
+
+A bound that was chosen after looking at some prompts is put to the test by others. All seeds of built-in tasks and of splits are raised
+by N, so that both sides of the split are new: circuits are found anew, and evaluated anew. Prompts from files, loaders and fixtures are as
+they are; of them only the split changes, which the report says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from ..core.sources import TaskSource
+from ..spec.suite import ClaimCase
+
+P = TypeVar("P", bound=BaseModel)
+
+
+def reseeded_case(case: ClaimCase, by: int) -> ClaimCase:
+    """The case with all its seeds raised."""
+    if not by:
+        return case
+    tasks = {name: reseeded_task(task, by) for name, task in case.tasks.items()}
+    return replace(case, parameters=reseeded(case.parameters, by), tasks=tasks)
+
+
+def reseeded_task(task: TaskSource, by: int) -> TaskSource:
+    """A built-in task drawn by another seed; any other task as it is."""
+    if not by or task.kind != "builtin":
+        return task
+    options = task.options
+    return TaskSource.make(task.name, task.kind, task.target, {**options, "seed": options.get("seed", 0) + by})
+
+
+def reseeded(parameters: P, by: int) -> P:
+    """Parameters with another seed of the split, also those of a property inside."""
+    changed: dict[str, Any] = {}
+    for name in type(parameters).model_fields if by else ():
+        value = getattr(parameters, name)
+        if name == "split_seed":
+            changed[name] = value + by
+        elif isinstance(value, BaseModel) and isinstance(getattr(value, "parameters", None), BaseModel):
+            inner: Any = value
+            changed[name] = inner.model_copy(update={"parameters": reseeded(inner.parameters, by)})
+    return parameters.model_copy(update=changed) if changed else parameters
+
+
+def unchanged(tasks: Mapping[str, TaskSource], by: int) -> list[str]:
+    """What is not as fresh as it looks."""
+    fixed = [name for name, task in tasks.items() if task.kind != "builtin"]
+    if not by or not fixed:
+        return []
+    return [f"--circuits-seed draws no other prompts of {', '.join(fixed)}, which are not made by a built-in task: only their split is new"]

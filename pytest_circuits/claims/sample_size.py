@@ -1,0 +1,51 @@
+"""Where the examples of an open claim come from, and how many more there are."""
+
+from __future__ import annotations
+
+from ..core.verdict import Supply
+from ..errors import CircuitsError
+from ..measurement.example_selection import examples_of
+from ..measurement.executor import Lab
+from ..measurement.requests import Encode, Part
+from ..properties.nested import Inner
+from ..properties.protocol import AnyParameters
+from .question import Question
+
+
+def _made_of(question: Question) -> tuple[str, AnyParameters]:
+    """The side of the split that the estimate is made of, and the parameters that say how it is split: those of the innermost claim."""
+    prop, parameters = question.claim()[0], question.parameters
+    which = "evaluation" if prop.grows else "discovery"
+    while isinstance(inner := getattr(parameters, "of", None), Inner):
+        if getattr(parameters, "overlap", None) is not None or not inner.property.grows:
+            which = "discovery"
+        parameters = inner.parameters
+    return which, parameters
+
+
+def supply_of(lab: Lab, question: Question) -> Supply | None:
+    """The examples behind the estimate, of the task with the fewest groups; None where this is not known. Measures nothing.
+
+    Of estimates that are made of discovery examples alone, those count; of others, evaluation examples. A claim about another one, such as
+    drift, has the examples of that one.
+    """
+    _, claim = question.claim()
+    which, parameters = _made_of(question)
+    split = getattr(parameters, "split", None)
+    if split is None or not claim.tasks:
+        return None
+    side = Part(which, None if split == "in_sample" else float(split), getattr(parameters, "split_seed", 0))
+    found: list[Supply] = []
+    for name, source in claim.tasks.items():
+        try:
+            encoded = lab.stored(Encode(claim.model, source))
+            if encoded is None:
+                return None
+            rows = examples_of(side, encoded)
+            most = lab.task(source).most_groups
+        except CircuitsError:
+            return None
+        names = encoded.groups if rows is None else [encoded.groups[int(i)] for i in rows]
+        groups, every = len(set(names)), len(set(encoded.groups))
+        found.append(Supply(name, groups, len(names), None if most is None else max(groups, groups * most // every)))
+    return min(found, key=lambda one: one.groups)

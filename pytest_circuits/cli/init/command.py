@@ -1,0 +1,201 @@
+"""`pytest-circuits init`: measure a model on a few tasks, and write a spec that it meets."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import join, quote
+from typing import TYPE_CHECKING, Any
+
+from ...core.spec_files import SUFFIX
+from ...errors import OptionError
+from ...spec.document import name_problem
+from .arguments import DRAWN, AskedTask, asked_model, asked_tasks
+from .candidates import PROPERTIES
+
+if TYPE_CHECKING:
+    from ...measurement.executor import Lab
+    from ...pytest_plugin.session import Session
+    from .measure import Proposal, Study
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `init`."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model directory or a hub id")
+    add(
+        "--task", action="append", default=[], metavar="[NAME=]TASK[:KEY=VALUE,…]",
+        help="a built-in task, a .jsonl or .csv file, or pkg.mod:function, with parameters; repeatable",
+    )  # fmt: skip
+    add("--out", type=Path, default=Path(f"core{SUFFIX}"), metavar="FILE", help="the spec to write (default: %(default)s)")
+    add("--force", action="store_true", help="replace the file if there is one")
+    add("--seed", type=int, default=0, metavar="N", help="draws the prompts of built-in tasks, and splits all (default: %(default)s)")
+    add("-n", "--prompts", type=int, default=DRAWN, metavar="N", help="prompts of each built-in task (default: %(default)s)")
+    add("--property", action="append", choices=PROPERTIES, metavar="NAME", help=f"only these ({', '.join(PROPERTIES)}); repeatable")
+    add("--slack", type=float, default=0.0, metavar="X", help="give away X half-widths of each interval: more will hold on other prompts")
+    add("--size", metavar="K", help="circuit size, such as 10%% or 7 (default: 10%%, 20%% for small models)")
+    add("--share", type=float, default=0.8, metavar="P", help="share of prompts a component must recur in (default: %(default)s)")
+    add("--attribution", default="eap", metavar="METHOD", help="attribution method (default: %(default)s)")
+    add("--ablation", default="zero", metavar="KIND", help="what removed parts are replaced with (default: %(default)s)")
+    add("--min-accuracy", type=float, default=0.6, metavar="A", help="a task below it gets no claims (default: %(default)s)")
+    add("--name", default="candidate", metavar="NAME", help="the model's name in the spec (default: %(default)s)")
+    add("--revision", metavar="REVISION", help="branch, tag or commit of a hub id")
+    add("--dtype", metavar="DTYPE", help="precision to measure in (default: the checkpoint's own)")
+    add("--device", metavar="DEVICE", help="cpu (default), cuda …")
+    add("--cache-dir", metavar="DIR", help="where measurements are kept; give pytest the same as --circuits-cache-dir")
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Measure and write. Raises `CircuitsError` for what cannot be done; the file is written whole or not at all."""
+    path = _checked(chosen)
+    tasks = asked_tasks(chosen.task, chosen.prompts, chosen.seed)
+    with _session(path.parent, chosen) as session:
+        lab = session.lab()
+        study, proposal = _proposal(lab, chosen, tasks)
+        text = _text(lab, study, proposal, path, chosen)
+        _confirmed(lab, path, text)
+    from ...measurement.store import write_whole
+
+    if path.exists() and not chosen.force:
+        raise OptionError(f"{chosen.out} was made meanwhile; nothing was written")
+    write_whole(path, text.encode())
+    path.chmod(0o644)
+    _told(chosen, path, proposal)
+
+
+def _checked(chosen: argparse.Namespace) -> Path:
+    """Where the spec goes: mistakes that need no measurement are told before any."""
+    path = Path(chosen.out).expanduser().absolute()
+    if not path.name.endswith(SUFFIX) or path.name == SUFFIX:
+        raise OptionError(f"--out {chosen.out}: pytest collects files called NAME{SUFFIX}; call it so")
+    if path.is_dir() or not path.parent.is_dir():
+        raise OptionError(f"--out {chosen.out}: {'it is a folder' if path.is_dir() else f'there is no folder {path.parent}'}")
+    if path.exists() and not chosen.force:
+        raise OptionError(f"{chosen.out} exists; give another --out, or --force to replace it with what is measured now")
+    problem = name_problem(chosen.name)
+    if problem:
+        raise OptionError(f"--name: {problem}")
+    if chosen.seed < 0:
+        raise OptionError(f"--seed must be a whole number of at least 0, got {chosen.seed}")
+    if chosen.prompts < 1:
+        raise OptionError(f"--prompts must be at least 1, got {chosen.prompts}")
+    if not 0 <= chosen.slack < 100:
+        raise OptionError(f"--slack is a number of half-widths, 0 or more, got {chosen.slack:g}")
+    return path
+
+
+def _proposal(lab: Lab, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) -> tuple[Study, Proposal]:
+    from pydantic import ValidationError
+
+    from .measure import Study, circuit_size, propose
+
+    for task in tasks:
+        lab.task(task.source)  # what is wrong with a task is told before a model is loaded
+    model = asked_model(chosen.name, chosen.model, revision=chosen.revision, dtype=chosen.dtype, device=chosen.device)
+    described = lab.describe(model)
+    defaults: dict[str, Any] = {
+        "attribution": chosen.attribution,
+        "size": circuit_size(described) if chosen.size is None else _size(chosen.size),
+        "p": chosen.share,
+        "ablation": chosen.ablation,
+        "confidence": 0.95,
+        "min_accuracy": chosen.min_accuracy,
+        "split_seed": chosen.seed,
+    }
+    study = Study(lab, model, {task.name: task for task in tasks}, defaults, chosen.slack, _say)
+    try:
+        return study, propose(study, described, chosen.property or PROPERTIES)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        told = str(first["msg"]).removeprefix("Value error, ")
+        where = ".".join(map(str, first["loc"])) or "these parameters"
+        raise OptionError(f"{_GIVEN_BY.get(where, where)}: {told}, got {first['input']!r}") from None
+
+
+_GIVEN_BY = {"p": "--share", **{name: f"--{name.replace('_', '-')}" for name in ("size", "attribution", "ablation", "min_accuracy")}}
+
+
+def _size(given: str) -> str | int:
+    """As a spec would have it: a count is a number."""
+    return int(given) if given.isdecimal() else given
+
+
+def _text(lab: Lab, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
+    from ...measurement.requests import Encode
+    from .write import spec_text
+
+    encoded = {one.task.name: lab.stored(Encode(study.model, one.task.source)) for one in proposal.abilities if one.accuracy is not None}
+    return spec_text(proposal, path, join(["pytest-circuits", *chosen.arguments]), encoded)
+
+
+def _confirmed(lab: Lab, path: Path, text: str) -> None:
+    """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
+    from ...claims.evaluation import judge_claim
+    from ...claims.question import Question
+    from ...core.verdict import CERTIFIED
+    from ...spec.load import load_suite
+
+    for case in load_suite(path, content=text.encode()).claims:
+        made = judge_claim(lab, Question(case.property, case.parameters, case.model, case.tasks), case.bound)
+        if made.verdict.kind != CERTIFIED or made.cost.measured:
+            raise AssertionError(f"{case.name} is {made.verdict.kind} when measured again: {made.verdict.reason}")
+
+
+def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
+    left, unable = len(proposal.open), [one.task.name for one in proposal.abilities if one.reason]
+    print(f"{chosen.out}: {len(proposal.claims)} claims that these measurements certify")
+    if left:
+        print(f"{left} could not be settled: they stand in it as comments, with the reason")
+    if unable:
+        print(f"no claims about {', '.join(unable)}, which the model cannot do")
+    cache = f" --circuits-cache-dir {quote(chosen.cache_dir)}" if chosen.cache_dir else ""
+    command = f"pytest {quote(str(chosen.out))}{cache}"
+    print(f"\n{command}                    # from the cache, all certified")
+    if proposal.redrawn:
+        some = f" (not of {', '.join(proposal.fixed)}: only split anew)" if proposal.fixed else ""
+        print(f"{command} --circuits-seed 1  # on other prompts{some}: whether the bounds hold")
+    else:
+        print(f"{command} --circuits-seed 1  # the same prompts, split anew; whether the bounds hold, only others can tell")
+
+
+def _say(text: str) -> None:
+    """Progress for a person at a terminal, one line after the other."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
+    """What pytest will use for specs in a folder: the same cache, device and batch size, by its options and ini file."""
+    import pytest
+
+    from ...pytest_plugin.plugin import setting
+    from ...pytest_plugin.session import Session
+
+    found: list[pytest.Config] = []
+
+    class Probe:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_cmdline_main(self, config: pytest.Config) -> int:
+            found.append(config)
+            return 0
+
+    given: Mapping[str, str | None] = {"cache-dir": chosen.cache_dir}
+    options = [f"--circuits-{name}={value}" for name, value in given.items() if value is not None]
+    code = pytest.main([str(folder), *options], plugins=[Probe()])
+    if not found:
+        raise OptionError(f"pytest does not start in {folder} (exit code {int(code)}); what it says is above")
+    try:
+        session = Session(found[0], setting)
+    except pytest.UsageError as problem:
+        raise OptionError(str(problem)) from None
+    from ...measurement.progress import listener
+
+    session.watch(listener(2))
+    try:
+        yield session
+    finally:
+        session.close()

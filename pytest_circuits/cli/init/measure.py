@@ -1,0 +1,175 @@
+"""Measure the tasks, then the candidates, through the lab; put a bound on what can be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ...claims.evaluation import measure
+from ...claims.question import Question
+from ...core.results import Description
+from ...core.shares import Size
+from ...core.sources import ModelSource
+from ...core.verdict import CERTIFIED, Bound, Estimate, decide
+from ...errors import CircuitsError, Invalid, OptionError, TaskError
+from ...measurement.executor import Lab
+from ...properties import PROPERTIES
+from ...properties.protocol import task_names
+from .arguments import AskedTask
+from .bounds import MARGINS, around, safe_side
+from .candidates import Candidate, Finding, Tried, of_pair, of_task
+
+WIDE, NARROW, FEW = "10%", "20%", 5  # K is 10%, or 20% where that would be fewer components than this
+
+
+@dataclass(frozen=True)
+class Ability:
+    """Whether the model can do a task: its accuracy on the evaluation examples, or why there is none. `reason` is empty if it can."""
+
+    task: AskedTask
+    accuracy: Estimate | None
+    reason: str = ""
+
+    @property
+    def chance(self) -> float:
+        """The accuracy that guessing or one constant answer reaches."""
+        return 0.0 if self.accuracy is None else float(self.accuracy.details["chance"])
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """All that was measured: the model, what the claims have in common, the tasks, and the findings of each task or pair."""
+
+    model: ModelSource
+    described: Description
+    defaults: Mapping[str, Any]
+    abilities: tuple[Ability, ...]
+    findings: tuple[tuple[str, tuple[Finding, ...]], ...]
+    slack: float
+
+    @property
+    def claims(self) -> list[Finding]:
+        """Those with a bound."""
+        return [one for _, these in self.findings for one in these if one.bound is not None]
+
+    @property
+    def fixed(self) -> list[str]:
+        """The tasks with claims of which no seed draws other prompts."""
+        return [one.task.name for one in self.abilities if one.task.kind != "builtin" and not one.reason]
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether a seed draws other prompts of any task with claims."""
+        return any(one.task.kind == "builtin" and not one.reason for one in self.abilities)
+
+    @property
+    def open(self) -> list[Finding]:
+        """Those without."""
+        return [one for _, these in self.findings for one in these if one.bound is None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Measures candidates on one model."""
+
+    lab: Lab
+    model: ModelSource
+    tasks: Mapping[str, AskedTask]
+    defaults: Mapping[str, Any]
+    slack: float = 0.0
+    told: Callable[[str], None] = print
+
+    def question(self, name: str, given: Mapping[str, Any]) -> Question:
+        """As the spec layer will ask it: with those defaults that the property has as parameters."""
+        model = PROPERTIES.get(name).parameters
+        defaults = {key: value for key, value in self.defaults.items() if key in model.model_fields}
+        parameters = model.model_validate_json(json.dumps({**defaults, **given}))
+        return Question(name, parameters, self.model, {task: self.tasks[task].source for task in task_names(parameters)})
+
+    def ability(self, task: AskedTask) -> Ability:
+        """Raises the `CircuitsError` of a task that cannot be read, or that does not fit the model."""
+        outcome = measure(self.lab, self.question("accuracy", {"task": task.name})).outcome
+        if isinstance(outcome, Invalid):
+            return Ability(task, None, str(outcome))
+        if isinstance(outcome, (TaskError, OptionError)) and task.name not in str(outcome):
+            raise type(outcome)(f"task {task.name!r}: {outcome}")
+        if isinstance(outcome, CircuitsError):
+            raise outcome
+        share, least = float(outcome.details["accuracy_over_examples"]), self.defaults["min_accuracy"]
+        chance = float(outcome.details["chance"])
+        if share < least:
+            return Ability(task, outcome, f"below min_accuracy {least:g}: there is no behaviour to explain")
+        if least > 0 and chance > 0 and outcome.interval[0] <= chance:
+            return Ability(task, outcome, f"not clearly above {chance:.3g}, which guessing or one constant answer reaches")
+        return Ability(task, outcome)
+
+    def finding(self, candidate: Candidate) -> Finding:
+        """Measure a candidate; give it the tightest readable bound, unless that says nothing."""
+        self.told(f"{candidate.property} of {' and '.join(candidate.tasks)}")
+        question = self.question(candidate.property, candidate.parameters)
+        outcome = measure(self.lab, question).outcome
+        if isinstance(outcome, CircuitsError):
+            return Finding(candidate, outcome, None, str(outcome))
+        if outcome.unsettled:
+            return Finding(candidate, outcome, None, outcome.unsettled)
+        bound = self._bound(candidate, outcome)
+        if bound is None:
+            told = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
+            return Finding(candidate, outcome, None, told)
+        reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(question.parameters))
+        if reason is None and decide(outcome, bound).kind != CERTIFIED:
+            raise AssertionError(f"{candidate.name}: {outcome} does not meet its own bound '{bound}'")
+        return Finding(candidate, outcome, None if reason else bound, reason or "")
+
+    def _bound(self, candidate: Candidate, outcome: Estimate) -> Bound | None:
+        if candidate.target is not None:
+            return around(outcome, candidate.target, self.slack)
+        return safe_side(outcome, candidate.side, self.slack, candidate.count)
+
+
+def circuit_size(described: Description) -> str:
+    """10% of the components, or 20% where that makes circuits of fewer than five."""
+    return WIDE if Size.parse(WIDE).of(described.universe.components, "floor") >= FEW else NARROW
+
+
+def propose(study: Study, described: Description, wanted: Sequence[str]) -> Proposal:
+    """Measure all. Raises `OptionError` when the model can do none of the tasks, with the accuracy of each."""
+    abilities = []
+    for task in study.tasks.values():
+        study.told(f"accuracy of {task.name}")
+        abilities.append(study.ability(task))
+    able = {one.task.name: one for one in abilities if not one.reason}
+    if not able:
+        each = "; ".join(f"{one.task.name}: {shown_accuracy(one)}, {one.reason}" for one in abilities)
+        raise OptionError(f"the model can do none of these tasks, so there is nothing to claim about its circuits ({each})")
+    findings = [
+        (name, tuple(_driven(study, of_task(name, [other for other in able if other != name], one.chance, wanted), wanted)))
+        for name, one in able.items()
+    ]
+    findings += [
+        (f"{a} and {b}", tuple(_driven(study, of_pair(a, b, wanted), wanted))) for a, b in combinations(able, 2) if "jaccard" in wanted
+    ]
+    return Proposal(study.model, described, study.defaults, tuple(abilities), tuple(findings), study.slack)
+
+
+def shown_accuracy(ability: Ability) -> str:
+    """`accuracy 0.43 [0.31, 0.55]`."""
+    if ability.accuracy is None:
+        return "accuracy not measured"
+    low, high = ability.accuracy.interval
+    return f"accuracy {ability.accuracy.value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _driven(study: Study, tried: Tried, wanted: Sequence[str]) -> Iterator[Finding]:
+    try:
+        candidate = next(tried)
+        while True:
+            found = study.finding(candidate)
+            if candidate.property in wanted:
+                yield found
+            candidate = tried.send(found)
+    except StopIteration:
+        return

@@ -1,0 +1,108 @@
+"""The command `pytest-circuits`: a first spec for a model, the JSON Schema of specs, lists of what specs can name, figures of reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import CircuitsError, OptionError, suggestion
+from ..registry import Registry
+from .init import command
+
+_LISTS = {
+    "properties": "what a claim can assert",
+    "tasks": "built-in tasks",
+    "methods": "attribution methods, with the levels that they work at",
+    "ablations": "what ablated units can be replaced with",
+    "mutants": "damages that --circuits-mutate can do",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code: 0, 1 with one line on stderr, or 130 when interrupted."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _parser().parse_args(given)
+    chosen.arguments = given
+    run: Callable[[argparse.Namespace], None] = chosen.run
+    try:
+        run(chosen)
+    except (CircuitsError, OSError) as problem:
+        print(f"pytest-circuits: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("pytest-circuits: interrupted; no file was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pytest-circuits", description="Help for writing specs; the specs themselves are run by pytest.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    first = commands.add_parser("init", help="measure a model on a few tasks, and write a spec with bounds that it meets")
+    command.add_arguments(first)
+    first.set_defaults(run=command.run)
+    schema = commands.add_parser("schema", help="print the JSON Schema of spec files")
+    schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
+    schema.set_defaults(run=_schema)
+    figure = commands.add_parser("figure", help="draw a report's claims over a series of checkpoints (needs matplotlib)")
+    figure.add_argument("report", type=Path, metavar="REPORT.json", help="what pytest --circuits-json=REPORT.json wrote")
+    figure.add_argument(
+        "--out", type=Path, default=Path("trajectory.svg"), metavar="FILE", help=".svg, .pdf or .png (default: %(default)s)"
+    )
+    figure.set_defaults(run=_figure)
+    for name, told in _LISTS.items():
+        listing = commands.add_parser(name, help=f"list {told}")
+        listing.add_argument("name", nargs="?", metavar="NAME", help="show this one with its parameters")
+        listing.set_defaults(run=_list, which=name)
+    return parser
+
+
+def schema_text() -> str:
+    """The JSON Schema as it is printed and shipped."""
+    from ..spec.schema import json_schema
+
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def _schema(chosen: argparse.Namespace) -> None:
+    if chosen.out is None:
+        print(schema_text(), end="")
+    else:
+        chosen.out.write_text(schema_text(), encoding="utf-8")
+
+
+def _figure(chosen: argparse.Namespace) -> None:
+    from ..report.renderers.figure import draw, read_document
+
+    panels = draw(read_document(chosen.report), chosen.out)
+    print(f"{chosen.out}: {panels} panel{'s' * (panels != 1)}")
+
+
+def _list(chosen: argparse.Namespace) -> None:
+    from ..ablation import KINDS
+    from ..attribution import METHODS
+    from ..core.summaries import described, summary
+    from ..mutants import OPERATORS
+    from ..properties import PROPERTIES
+    from ..tasks import TASKS
+
+    known = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS, "mutants": OPERATORS}
+    registry: Registry = known[chosen.which]
+    heavy = registry in (METHODS, KINDS, OPERATORS)
+    if chosen.name is not None:
+        if chosen.name not in registry:
+            raise OptionError(f"unknown {registry.what} {chosen.name!r}; {suggestion(chosen.name, registry)}")
+        print(described(registry, chosen.name, imports=not heavy))
+        return
+    names = registry.names()
+    for name in names:
+        levels = registry.fact(name, "levels", ())
+        told = summary(registry, name, imports=not heavy) + (f" ({', '.join(levels)})" if levels else "")
+        print(f"{name:<{max(map(len, names))}}  {told}".rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

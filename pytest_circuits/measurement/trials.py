@@ -1,0 +1,205 @@
+"""What a model answers to single prompt pairs under ablation, measured many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..core.sources import ModelSource
+from ..errors import CircuitsError, OptionError, TaskError, UnitError, suggestion
+from ..tasks.base import PromptPair, Task
+from ..tasks.grammar.drawn import drawn_source
+from .requests import Ablate, Encode, Request, freeze
+
+if TYPE_CHECKING:
+    from ..core.results import Encoded, Outcome
+
+DRAWN = "drawn prompts"
+ONE_BY_ONE = ("zero", "scale", "counterfactual")
+"""Ablations whose value on a prompt does not depend on which others are measured beside it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one prompt: whether the answer is right, the metric, the answer's log-probability in nats; `intact` is the model as
+    it is on the same prompt.
+    """
+
+    correct: bool
+    metric: float
+    log_prob: float
+    intact: Answer | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the intact model is right and the ablated one is not."""
+        return self.intact is not None and self.intact.correct and not self.correct
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One prompt pair and what is done to the model: `units` are removed, or everything but them."""
+
+    pair: PromptPair
+    units: tuple[str, ...] = ()
+    mode: Literal["remove", "keep"] = "remove"
+    kind: str = "zero"
+    options: str = "{}"
+    metric: str = "logit_diff"
+    scoring: Literal["choices", "argmax"] = "choices"
+    stop: Literal["digits"] | None = None
+
+    @property
+    def alike(self) -> tuple[Any, ...]:
+        """What trials have in common that are measured in one go."""
+        return self.mode, self.kind, self.options, self.metric, self.scoring, self.stop
+
+
+def trial_of(
+    pair: PromptPair, remove: Sequence[str] | None, keep: Sequence[str] | None, kind: str, metric: str, options: Mapping[str, Any],
+    like: Task | None,
+) -> Trial:  # fmt: skip
+    """A trial as users write it: one of `remove` and `keep`, or neither for the intact model. Raises `OptionError`."""
+    if remove is not None and keep is not None:
+        raise OptionError("give one of remove=… and keep=…, or neither for the intact model")
+    if kind not in ONE_BY_ONE:
+        raise OptionError(
+            f"one prompt has no others to take values from, so {kind} ablation is not defined; {suggestion(kind, ONE_BY_ONE)}"
+        )
+    units = remove if keep is None else keep
+    if isinstance(units, str):
+        raise UnitError(f"a set of components is a list of names, write [{units!r}]")
+    scoring: Literal["choices", "argmax"] = "choices" if pair.foils else "argmax"
+    stop = None
+    if like is not None:
+        scoring, stop = like.scoring, like.stop
+    return Trial(pair, tuple(units or ()), "remove" if keep is None else "keep", kind, freeze(options), metric, scoring, stop)
+
+
+Answers = dict[Trial, Answer | None]
+
+
+def measured(model: ModelSource, trials: Sequence[Trial], fitting: Trial | None = None) -> Generator[Any, Any, Answers]:
+    """Steps that measure trials: one batch for the intact model and one for the changed one, whatever their number.
+
+    None for a pair that does not fit the tokenizer. `fitting` is a trial that does: measured along, since a task has to have one pair.
+    Raises `TaskError` where no pair fits.
+    """
+    found: Answers = {}
+    for alike in dict.fromkeys(one.alike for one in trials):
+        these = [one for one in trials if one.alike == alike]
+        if fitting is not None:
+            these.insert(0, fitting if fitting.alike == alike else replace(these[0], pair=fitting.pair))
+        found |= yield from _together(model, list(dict.fromkeys(these)))
+    return found
+
+
+def _together(model: ModelSource, trials: Sequence[Trial]) -> Generator[Any, Any, Answers]:
+    first = trials[0]
+    task = drawn_source(DRAWN, [one.pair for one in trials], first.scoring, first.stop)
+    encoded: Encoded = yield Encode(model, task)
+    fit = [trials[i] for i in encoded.kept] if encoded.kept else list(trials)
+    intact, changed = yield [Ablate(model, task, ((),), metric=first.metric), _changed(model, task, fit)]
+    found: Answers = dict.fromkeys(trials)
+    return found | {one: answer_of(changed, i, answer_of(intact, i)) for i, one in enumerate(fit)}
+
+
+def _changed(model: ModelSource, task: Any, fit: Sequence[Trial]) -> Request:
+    first, sets = fit[0], tuple(one.units for one in fit)
+    same = len(set(sets)) == 1
+    options = first.options if same else freeze({**_options(first.options), "each": True})
+    return Ablate(model, task, sets[:1] if same else sets, first.mode, first.kind, "component", first.metric, options=options)
+
+
+def _options(text: str) -> dict[str, Any]:
+    import json
+
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def answer_of(outcome: Outcome, row: int = 0, intact: Answer | None = None) -> Answer:
+    """One example of an outcome of one set."""
+    return Answer(bool(outcome.correct[0, row]), float(outcome.metric[0, row]), float(outcome.log_prob[0, row]), intact)
+
+
+class Pending(Exception):  # noqa: N818
+    """An answer that is not known yet; it was noted, and will be measured with others."""
+
+
+class Ledger:
+    """Answers of the models of a session. While it is `noting`, an unknown one is noted instead of measured; `failed` says whether an
+    example has failed meanwhile, and `shrinking` whether that is what is noted for.
+    """
+
+    def __init__(self) -> None:
+        self.noting = self.shrinking = self.failed = False
+        self._known: dict[ModelSource, Answers] = {}
+        self._noted: dict[ModelSource, tuple[Any, dict[Trial, None]]] = {}
+
+    def answer(self, lab: Any, model: ModelSource, trial: Trial) -> Answer | None:
+        """The answer; None for a pair that does not fit. Raises `Pending` while noting, and what measuring raises otherwise."""
+        known = self._known.setdefault(model, {})
+        if trial not in known:
+            if self.noting:
+                self._noted.setdefault(model, (lab, {}))[1][trial] = None
+                raise Pending
+            self._measure(lab, model, [trial])
+        return known[trial]
+
+    def settle(self) -> bool:
+        """Measure what was noted, in one go for each model. Whether there was anything."""
+        noted, self._noted = self._noted, {}
+        for model, (lab, trials) in noted.items():
+            self._measure(lab, model, list(trials))
+        return bool(noted)
+
+    def _measure(self, lab: Any, model: ModelSource, trials: list[Trial]) -> None:
+        known = self._known.setdefault(model, {})
+        anchor = next((one for one, answer in known.items() if answer is not None), None)
+        known |= run(lab, measured(model, trials, anchor))
+
+
+LEDGER: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
+
+
+def run(lab: Any, steps: Generator[Any, Any, Answers]) -> Answers:
+    """The result of steps that measure, from a lab."""
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send([lab.result(one) for one in asked] if isinstance(asked, list) else lab.result(asked))
+    except StopIteration as end:
+        found: Answers = end.value
+        return found
+
+
+def answered(lab: Any, model: ModelSource, trial: Trial) -> Answer:
+    """The answer to one trial, from the ledger of a `for_all` test where one runs.
+
+    A pair that does not fit the tokenizer is no example of a hypothesis test, and elsewhere a `TaskError`.
+    """
+    ledger, found, problem = LEDGER.get(), None, None
+    try:
+        found = run(lab, measured(model, [trial]))[trial] if ledger is None else ledger.answer(lab, model, trial)
+    except CircuitsError as caught:
+        problem = caught
+    if problem is not None and not (isinstance(problem, TaskError) and (ledger is not None or _in_hypothesis())):
+        raise problem.with_traceback(None)  # from here each time: hypothesis takes one from elsewhere for another failure
+    if found is None:
+        _reject()
+    assert found is not None
+    return found
+
+
+def _in_hypothesis() -> bool:
+    import sys
+
+    return "hypothesis" in sys.modules and bool(sys.modules["hypothesis"].currently_in_test_context())
+
+
+def _reject() -> None:
+    from hypothesis import reject
+
+    reject()

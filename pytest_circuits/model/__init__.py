@@ -1,0 +1,1 @@
+"""Running an unmodified Hugging Face causal LM: architectures as data, hooks, tokenization, batches, logits and metrics."""

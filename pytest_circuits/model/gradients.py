@@ -1,0 +1,52 @@
+"""The one gradient pass behind atp, gradient and relp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from .batches import Batch
+from .hooks import Taps
+from .metrics import metric_function
+from .precision import wide
+from .runner import Runner
+from .sites import Site
+
+Rules = Callable[[Taps], None]
+
+
+def gradient_scores(
+    runner: Runner,
+    batch: Batch,
+    metric: str,
+    sites: Sequence[Site],
+    baseline: Sequence[Tensor] | None,
+    pool: Callable[[Tensor], Tensor],
+    rules: Rules | None = None,
+) -> Tensor:
+    """(baseline − clean)·∂m/∂a at each site, [batch, T, units, width], as `pool` sums it: [batch, columns], sites side by side.
+
+    `baseline` are the replaced values at each site (None: zero). `rules` adds hooks that change derivatives
+    (RelP); they run before the sites are read, so that a site's gradient is the one under the rules.
+    """
+    seen: list[Tensor] = []
+
+    def watch(x: Tensor) -> Tensor:
+        # where no earlier tensor carries a gradient, the graph starts here
+        seen.append(x if x.requires_grad else x.detach().requires_grad_())
+        return seen[-1]
+
+    with torch.enable_grad(), Taps() as taps:
+        if rules is not None:
+            rules(taps)
+        for site in sites:
+            site.tap(taps, watch)
+        value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
+        slopes = runner.gradients(value, seen)
+    scores = []
+    for i, slope in enumerate(slopes):
+        change = -wide(seen[i].detach()) if baseline is None else wide(baseline[i]) - wide(seen[i].detach())
+        scores.append(pool(change * slope).to(batch.clean.device))
+    return torch.cat(scores, 1)

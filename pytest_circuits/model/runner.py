@@ -1,0 +1,156 @@
+"""Running a model: logits at the answer only, calls counted, and the part of a forward that is already known left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import MeasurementError, OptionError
+from .hooks import Taps, current_frame
+from .layout import Anatomy
+from .precision import wide
+from .sites import Site
+from .trace import unembedding_of
+
+ELEMENTS = 2**27  # activations of one batch, in numbers of the residual stream over all layers
+LARGEST_BATCH = 128
+
+
+class Runner:
+    """Calls an opened model. `forwards` and `backwards` count batched model calls since it was made.
+
+    `prompts_forward` and `prompts_backward` count the prompts in those calls, whatever the batches; a call that skips layers counts
+    each prompt by the share of layers that it goes through.
+    """
+
+    def __init__(self, model: nn.Module, anatomy: Anatomy) -> None:
+        self.model, self.anatomy = model, anatomy
+        self.forwards = self.backwards = 0
+        self.prompts_forward = self.prompts_backward = 0.0
+        self._run_share = 1.0
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The model's precision."""
+        return next(self.model.parameters()).dtype
+
+    @property
+    def embedding(self) -> nn.Module:
+        """The token embedding."""
+        return self.model.get_input_embeddings()  # type: ignore[operator, no-any-return]
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids must be put."""
+        return self.embedding.weight.device  # type: ignore[return-value]
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the model embeds."""
+        return int(self.embedding.weight.shape[0])  # type: ignore[index]
+
+    def batch_size(self, wanted: int | None, length: int) -> int:
+        """How many prompts of `length` tokens to run at once: `wanted`, or what keeps activations within a fixed budget."""
+        if wanted is not None:
+            if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1:
+                raise OptionError(f"batch_size must be a whole number of at least 1, got {wanted!r}")
+            return wanted
+        per_prompt = max(1, length) * self.anatomy.width * len(self.anatomy.blocks)
+        return max(1, min(LARGEST_BATCH, ELEMENTS // per_prompt))
+
+    def logits(self, ids: Tensor, tail: int) -> Tensor:
+        """Logits of the last `tail` positions, float32 or wider; [batch, tail, vocabulary]."""
+        self.forwards += 1
+        self.prompts_forward += len(ids) * self._run_share
+        keep = {"logits_to_keep": tail} if self._keeps else {}
+        with self._contiguous_tail():
+            out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
+        return wide(out)
+
+    @contextmanager
+    def _contiguous_tail(self) -> Iterator[None]:
+        """A slice of the last positions makes torch multiply prompt by prompt when the unembedding is frozen, several times slower."""
+        unembedding = unembedding_of(self.anatomy) if self._keeps else None
+        if unembedding is None:
+            yield
+            return
+        handle = unembedding.register_forward_pre_hook(_contiguous)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def gradients(self, value: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """∂value/∂input of each input, in float32 or wider; zeros where value does not depend on it.
+
+        Nothing else gets a gradient, be it a parameter or a tensor in a hook of the user's. Raises `MeasurementError`
+        when value depends on none of them.
+        """
+        self.backwards += 1
+        self.prompts_backward += len(inputs[0]) * self._run_share
+        found = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
+        if all(g is None for g in found):
+            raise MeasurementError("no gradient flows from the metric back to the units: does a hook on the model detach what it returns?")
+        return [wide(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, found, strict=True)]
+
+    def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
+        """Activations at each site, no gradients: [batch, T, units, width] in order."""
+        found: dict[int, Tensor] = {}
+        with torch.no_grad(), Taps() as taps:
+            for i, site in enumerate(sites):
+                site.tap(taps, lambda x, i=i: found.__setitem__(i, x.detach().clone()))  # type: ignore[misc]
+            self.logits(ids, 1)
+        return [found[i] for i in range(len(sites))]
+
+    def residuals(self, ids: Tensor, tail: int) -> tuple[list[Tensor], Tensor]:
+        """The residual stream after each layer [batch, T, d_model], and the logits, of an intact forward without gradients."""
+        found: list[Tensor] = []
+        with torch.no_grad(), Taps() as taps:
+            for block in self.anatomy.blocks:
+                taps.on_output(block.module, lambda x: found.append(x.detach().clone()), f"layer {block.index}")
+            logits = self.logits(ids, tail)
+        if len(found) != len(self.anatomy.blocks):
+            raise MeasurementError(f"{len(self.anatomy.blocks)} layers were called {len(found)} times in one forward")
+        return found, logits
+
+    @property
+    def can_skip(self) -> bool:
+        """Whether layers may be left out: not where hooks of the user's, which would not see them, are attached."""
+        return not any(
+            m._forward_hooks or m._forward_pre_hooks or "forward" in m.__dict__ for b in self.anatomy.blocks for m in b.module.modules()
+        )
+
+    @contextmanager
+    def starting_at(self, layer: int, residual: Tensor | None) -> Iterator[None]:
+        """Within the block, forwards skip the layers below `layer` and go on from `residual` (the stream after layer−1)."""
+        skipped = self.anatomy.blocks[:layer]
+        frame, share = current_frame(self.model), self._run_share
+
+        def skip(module: nn.Module, last: bool) -> Callable[..., Any]:
+            def forward(*args: Any, **kwargs: Any) -> Any:
+                if current_frame(self.model) is not frame:  # another measurement, from inside a hook of the user's
+                    return type(module).forward(module, *args, **kwargs)
+                stream = residual if last else args[0] if args else kwargs["hidden_states"]
+                return (stream,) if self.anatomy.family.layer_tuple else stream
+
+            return forward
+
+        try:
+            for block in skipped:
+                block.module.forward = skip(block.module, block.index == layer - 1)
+            self._run_share = 1 - len(skipped) / len(self.anatomy.blocks)
+            yield
+        finally:
+            self._run_share = share
+            for block in skipped:
+                block.module.__dict__.pop("forward", None)
+
+
+def _contiguous(_module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(x.contiguous() if isinstance(x, Tensor) else x for x in args)

@@ -1,0 +1,163 @@
+"""Claims asked again of one mutant: which of them notice it, and how the model's answers changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..claims.evaluation import Judgement, judge, judge_claim
+from ..claims.question import Question
+from ..core.sources import ModelSource, TaskSource
+from ..core.verdict import INCONCLUSIVE, as_expected
+from ..errors import CircuitsError, MeasurementError, MutationError, Offline
+from ..measurement.cost import Cost
+from ..measurement.executor import Lab
+from ..measurement.requests import Ablate, Request
+from ..mutants.base import Mutation
+from ..properties.protocol import AnyParameters, Parameters
+from ..properties.steps.examples import part
+from .judged_claim import Asked
+
+ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
+"""Changes of the metric, as a share of its largest value (at least 1), up to which answers count as unchanged."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a claim says of a mutant. `how` is None where it did not notice, else the verdict that gave it away."""
+
+    asked: Asked
+    judgement: Judgement
+    how: str | None
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """One task on the intact model and on the mutant: accuracies, largest changes on an example, whether they are more than rounding."""
+
+    accuracy: tuple[float, float]
+    metric: float
+    log_prob: float
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One mutant. `problem` says why it was not made or not measured; `unmeasured` tells the two apart."""
+
+    mutation: Mutation
+    answers: tuple[Answer, ...] = ()
+    behaviour: Mapping[str, Behaviour] = field(default_factory=dict)
+    fingerprint: str | None = None
+    problem: str = ""
+    unmeasured: bool = False
+
+    @property
+    def noticed(self) -> bool:
+        """Whether a claim notices it."""
+        return any(answer.how for answer in self.answers)
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether it counts neither for nor against a spec: it promises to change no answer, or changed none that any claim could see."""
+        unchanged = bool(self.behaviour) and not any(b.changed for b in self.behaviour.values())
+        return self.mutation.equivalent or (unchanged and not self.noticed)
+
+
+def mutated(question: Question, mutation: Mutation) -> Question:
+    """The same question about the mutant: another model, of a series the last one; or the same model on other labels."""
+    if mutation.of_labels:
+        return replace(question, tasks={name: relabelled(task, mutation) for name, task in question.tasks.items()})
+    model = changed(question.model, mutation)
+    return replace(question, model=model, series=(*question.series[:-1], model) if question.series else ())
+
+
+def changed(model: ModelSource, mutation: Mutation) -> ModelSource:
+    """The source of a mutant; of labels, the model itself."""
+    return model if mutation.of_labels else replace(model, mutation=mutation.text)
+
+
+def relabelled(task: TaskSource, mutation: Mutation) -> TaskSource:
+    """The source of a task with other labels."""
+    return replace(task, mutation=mutation.text)
+
+
+def attempt(lab: Lab, model: ModelSource, claims: Sequence[Asked], mutation: Mutation, lenient: bool) -> Tried:
+    """Make a mutant and ask every claim. `lenient`: an inconclusive claim fails no test, so it notices nothing.
+
+    A mutant that cannot be made, or not be measured offline, is no failure of any claim: `problem` says why.
+    """
+    try:
+        if mutation.of_labels:
+            for task in {task for asked in claims for task in asked.question.tasks.values()}:
+                lab.task(relabelled(task, mutation))
+            fingerprint = None
+        else:
+            fingerprint = lab.describe(changed(model, mutation)).fingerprint
+        behaviour = behaviours(lab, model, claims, mutation)
+        answers = tuple(_answer(lab, asked, mutation, lenient) for asked in claims)
+    except MutationError as problem:
+        return Tried(mutation, problem=str(problem))
+    except Offline as problem:
+        return Tried(mutation, problem=str(problem), unmeasured=True)
+    return Tried(mutation, answers, behaviour, fingerprint)
+
+
+def _answer(lab: Lab, asked: Asked, mutation: Mutation, lenient: bool) -> Answer:
+    try:
+        judgement = judge_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
+    except CircuitsError:
+        raise
+    except Exception as problem:  # a property of a third party that did not expect such a model: its test would fail, and no other
+        told = MeasurementError(f"the property {asked.question.property} raised {type(problem).__name__}: {problem}")
+        judgement = judge(told, asked.bound, Cost(), None)
+    if judgement.details.get("error") == "Offline":
+        raise Offline(judgement.verdict.reason)
+    verdict = judgement.verdict.kind
+    quiet = as_expected(verdict, asked.expect) or (lenient and verdict == INCONCLUSIVE)
+    return Answer(asked, judgement, None if quiet else verdict)
+
+
+def behaviours(lab: Lab, model: ModelSource, claims: Iterable[Asked], mutation: Mutation) -> dict[str, Behaviour]:
+    """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
+    found: dict[str, Behaviour] = {}
+    for asked in claims:
+        for name, task in asked.question.tasks.items():
+            if name not in found:
+                found[name] = _behaviour(lab, model, task, gate_of(asked.question.parameters), mutation)
+    return found
+
+
+def gate_of(parameters: AnyParameters) -> Parameters:
+    """The parameters by which a claim's competence gate measures: its own, those of the claim inside it, or the defaults."""
+    inner: Any = getattr(getattr(parameters, "of", None), "parameters", None)
+    return next((p for p in (parameters, inner) if isinstance(p, Parameters)), Parameters())
+
+
+def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[Request, Request]:
+    """The intact model's answers, and the mutant's, as a claim's competence gate asks for them."""
+    one = Ablate(model, task, ((),), metric=p.metric, part=part(p, "evaluation"))
+    there = relabelled(task, mutation) if mutation.of_labels else task
+    return one, replace(one, model=changed(model, mutation), task=there)
+
+
+def _behaviour(lab: Lab, model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> Behaviour:
+    import numpy as np
+
+    before, after = gates(model, task, p, mutation)
+    try:
+        then, now = lab.result(before), lab.result(after)
+    except (Offline, MutationError):
+        raise
+    except CircuitsError:  # answers that are not finite numbers
+        return Behaviour((float("nan"), float("nan")), float("inf"), float("inf"), True)
+    metric, log_prob = (float(np.abs(getattr(now, k).astype(float) - getattr(then, k)).max()) for k in ("metric", "log_prob"))
+    limit = ROUNDING.get(lab.describe(model).dtype, 1e-4)
+    size = max(1.0, float(np.abs(then.metric).max()))
+    other = (
+        bool((now.correct != then.correct).any())
+        or metric > limit * size
+        or log_prob > limit * max(1.0, float(np.abs(then.log_prob).max()))
+    )
+    return Behaviour((float(then.correct.mean()), float(now.correct.mean())), metric, log_prob, other)

@@ -1,0 +1,1 @@
+"""Consistency: the same components recur, and they are needed."""

@@ -1,0 +1,87 @@
+"""Accuracy of the intact model: can it do the task at all?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.verdict import Estimate
+from ...measurement.requests import Ablate
+from ..payload import per_group
+from ..preflight import best_case
+from ..protocol import Claim, Parameters, Property, Steps, TaskName
+from ..steps.examples import examples, part
+from ..steps.finite import check_finite
+
+LISTED = 10  # groups that are named in the report
+
+
+class Accuracy(Parameters):
+    """The share of evaluation examples that the intact model answers correctly; every group counts the same.
+
+    A task with foils: the answer's logit is above all of theirs; without: all answer tokens are the argmax, teacher-forced.
+    Range [0, 1]. The accuracy gate plays no part: `min_accuracy` is ignored. With `split: in_sample` all examples
+    count. The report adds the chance level, the spread over groups and the groups with most mistakes. Invalid: too few groups.
+    Interval: betting, over groups.
+    """
+
+    task: TaskName
+
+
+def judge(claim: Claim) -> Steps:
+    """Ask for the intact model's answers: the very measurement that the accuracy gate of other claims uses."""
+    from ...stats.betting import grouped_mean_interval
+
+    p: Accuracy = claim.parameters
+    found = yield from examples(claim, p.task)
+    many = yield Ablate(claim.model, claim.tasks[p.task], ((),), metric=p.metric, part=part(p, "evaluation"))
+    check_finite(many.metric[0], f"values of {p.metric} on task {p.task!r}")
+    correct = many.correct[0]
+    names = found.groups(found.evaluation)
+    value, interval, count = grouped_mean_interval(correct, names, p.confidence)
+    spread = _spread(correct, names)
+    chance = found.encoded.chance
+    above = "clearly above" if interval[0] > chance else "not clearly above"
+    guess = "nothing that can be guessed" if chance == 0 else f"{above} the {chance:.3f} that guessing or one constant answer reaches"
+    details = {
+        "correct": int(correct.sum()),
+        "n": len(correct),
+        "accuracy_over_examples": float(correct.mean()),
+        "chance": chance,
+        "groups_evaluated": count,
+        "per_group": spread,
+        "told": [
+            f"{int(correct.sum())} of {len(correct)} examples in {count} groups are answered correctly; {guess}",
+            f"groups: {spread['all_correct']} without a mistake, {spread['none_correct']} without a correct answer, "
+            f"standard deviation {spread['standard_deviation']:.3f}{_worst(spread)}",
+        ],
+        **found.as_dict(),
+    }
+    kept = per_group(correct, names, 0.0, 1.0)
+    return Estimate(value, interval, len(correct), p.confidence, "betting interval over groups", "accuracy", details, kept=kept)
+
+
+def _spread(correct: Any, names: list[str]) -> dict[str, Any]:
+    """How the accuracy differs between groups; `lowest` are those with mistakes, worst first."""
+    from ...stats.groups import group_codes, group_means
+
+    means = group_means(correct, names)[0]
+    sizes = dict.fromkeys(group_codes(names)[1], 0)
+    for name in names:
+        sizes[name] += 1
+    order = sorted(range(len(means)), key=lambda g: means[g])
+    listed = [(name, g) for g in order[:LISTED] for name in [list(sizes)[g]] if means[g] < 1]
+    return {
+        "standard_deviation": float(means.std(ddof=1)) if len(means) > 1 else 0.0,
+        "all_correct": int((means == 1).sum()),
+        "none_correct": int((means == 0).sum()),
+        "lowest": {name: round(float(means[g]), 4) for name, g in listed},
+        "examples_of_lowest": {name: sizes[name] for name, _ in listed},
+    }
+
+
+def _worst(spread: dict[str, Any]) -> str:
+    worst = [f"{name!r} {mean:.0%} of {spread['examples_of_lowest'][name]}" for name, mean in list(spread["lowest"].items())[:3]]
+    return f"; lowest: {', '.join(worst)}" if worst else ""
+
+
+ACCURACY = Property("accuracy", Accuracy, judge, 0.0, 1.0, "the intact model does the task", "share of examples", preflight=best_case(0, 1))

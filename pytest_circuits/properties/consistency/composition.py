@@ -1,0 +1,95 @@
+"""Composition: what are circuits made of, heads or MLPs?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from ...core.units import Universe, is_mlp
+from ...core.verdict import Estimate
+from ..preflight import best_case
+from ..protocol import CircuitParameters, Claim, Property, Steps, TaskName
+from ..steps.evaluated import evaluated
+
+if TYPE_CHECKING:
+    from ...core.results import CircuitSet
+
+
+class Composition(CircuitParameters):
+    """Mean over evaluation examples of the share of MLPs in the example's circuit (`what: mlp_share`).
+
+    `head_share_of_heads`: the share of all heads that are in the circuit; `mlp_share_of_mlps`: the share of all MLPs.
+    Circuits are per-example ones of size K, not shared sets. Range [0, 1]. A random circuit has an MLP share of 1/(H+1). The report
+    adds the counts per layer. Examples without a circuit are left out and counted. Invalid below the accuracy gate, and
+    when no evaluation example has a circuit. Source: arXiv 2605.08348. Interval: betting, over groups.
+    """
+
+    task: TaskName
+    what: Annotated[
+        Literal["mlp_share", "head_share_of_heads", "mlp_share_of_mlps"],
+        Field(description="MLPs in the circuit, heads of all heads, or MLPs of all MLPs"),
+    ] = "mlp_share"
+
+
+WORDS = {
+    "mlp_share": "MLPs in a circuit",
+    "head_share_of_heads": "all heads that are in a circuit",
+    "mlp_share_of_mlps": "all MLPs that are",
+}
+
+
+def judge(claim: Claim) -> Steps:
+    """Ask for the attribution; average the shares over the evaluation examples."""
+    from ...stats.betting import grouped_mean_interval
+
+    p: Composition = claim.parameters
+    found = yield from evaluated(claim, p.task)
+    shares = _shares(found.circuits, found.universe)
+    value, interval, groups = grouped_mean_interval(shares[p.what], found.groups, p.confidence)
+    means = {name: float(one.mean()) for name, one in shares.items()}
+    chance = _chance(found.circuits, found.universe)
+    details = {
+        "what": p.what,
+        "means": means,
+        "chance": chance,
+        "mean_counts": {"heads": means["head_share_of_heads"] * found.universe.layers * found.universe.heads,
+                        "mlps": means["mlp_share_of_mlps"] * found.universe.layers},
+        "per_layer": _per_layer(found.circuits, found.universe),
+        "groups_evaluated": groups,
+        "told": [
+            f"circuits have {found.circuits.members.sum(1).mean():.3g} of {found.universe.components} components on average: "
+            f"{means['mlp_share']:.0%} of a circuit are MLPs; it holds {means['head_share_of_heads']:.0%} of the heads and "
+            f"{means['mlp_share_of_mlps']:.0%} of the MLPs",
+            f"random circuits of the same sizes: {chance[p.what]:.3f}",
+        ],
+        **found.common,
+    }  # fmt: skip
+    return Estimate(value, interval, len(found.groups), p.confidence, "betting interval over groups", "composition", details)
+
+
+def _shares(circuits: CircuitSet, universe: Universe) -> dict[str, Any]:
+    """Each share per example [n]; no circuit is empty."""
+    import numpy as np
+
+    mlp = np.array([is_mlp(unit) for unit in circuits.units])
+    mlps, size = circuits.members[:, mlp].sum(1), circuits.members.sum(1)
+    heads = universe.layers * universe.heads
+    return {"mlp_share": mlps / size, "head_share_of_heads": (size - mlps) / heads, "mlp_share_of_mlps": mlps / universe.layers}
+
+
+def _chance(circuits: CircuitSet, universe: Universe) -> dict[str, float]:
+    """The same of random circuits of the same sizes: every component is as likely as any other."""
+    any_of_all = float(circuits.members.sum(1).mean()) / universe.components
+    return {"mlp_share": 1 / (universe.heads + 1), "head_share_of_heads": any_of_all, "mlp_share_of_mlps": any_of_all}
+
+
+def _per_layer(circuits: CircuitSet, universe: Universe) -> dict[str, list[float]]:
+    """How many heads of each layer, and how often its MLP, are in a circuit on average."""
+    frequency = circuits.members.mean(0).reshape(universe.layers, universe.heads + 1)
+    return {"heads": [round(float(f), 4) for f in frequency[:, :-1].sum(1)], "mlps": [round(float(f), 4) for f in frequency[:, -1]]}
+
+
+COMPOSITION = Property(
+    "composition", Composition, judge, 0.0, 1.0, "what circuits are made of: heads or MLPs", "share", preflight=best_case(0, 1)
+)

@@ -1,0 +1,1 @@
+"""Gradients against causes: does the gradient ranking match ablation?"""

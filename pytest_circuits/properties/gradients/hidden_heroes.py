@@ -1,0 +1,42 @@
+"""How many components matter although their gradients are low?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ..protocol import Claim, Property, Steps
+from .gradient_causal import GradientCausalParameters, gradient_causal
+from .gradient_roles import HeroRule, count
+
+
+class HiddenHeroes(HeroRule, GradientCausalParameters):
+    """Number of hidden heroes: components that matter when they are ablated, and whose gradients are low.
+
+    G: mean over discovery examples of the absolute score of `gradient`. C: mean over evaluation examples of what ablating the
+    component alone costs (`effect`: nats of the answer's cross-entropy, accuracy points, or units of the metric).
+    `rule: certified`: C > `delta`, and fewer than floor(`low`·N) of the N components have a smaller G. The value is the
+    number that bounds on all C and on all differences of G, which hold at once, leave no doubt about; the interval runs
+    from it to the number that they do not exclude. Bounds: betting for accuracy (exact, wide), skewness-corrected t
+    over groups otherwise (approximate; effects that no example showed are not seen). `rule: rank_gap`: the published
+    rank(G) − rank(C) ≤ −`gap` (6 of 20), of which random rankings have 5.25 of 20: the number expected by chance is
+    reported. Interval: bias-corrected bootstrap over discovery and evaluation groups, everything recomputed; approximate.
+    With accuracy, a rank gap is inconclusive when more than a quarter of the components sit at its floor or ceiling.
+    Unit: components, 0 to N. Invalid below the accuracy gate, when all gradients are equal, when no ablation changes
+    anything, and for a share or gap that no component can meet. Source: The Gradient-Causal Gap; the sound rule is this package's.
+    """
+
+    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples of rule rank_gap")] = 2000
+
+
+def judge(claim: Claim) -> Steps:
+    """Measure both sides; count."""
+    p: HiddenHeroes = claim.parameters
+    sides = yield from gradient_causal(claim)
+    return count(sides, "heroes", p, p.delta, p.low, p.resamples, "hidden_heroes")
+
+
+HIDDEN_HEROES = Property(
+    "hidden_heroes", HiddenHeroes, judge, 0.0, None, "how many components matter although their gradients are low", "components"
+)

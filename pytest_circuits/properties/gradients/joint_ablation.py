@@ -1,0 +1,136 @@
+"""What does it cost to remove a set of components together?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from ...core.units import head_mlp_split
+from ...core.verdict import Estimate
+from ..preflight import best_case
+from ..protocol import Claim, Property, Steps
+from ..steps.controls import Controls, ablation, drawn, known_control, rank_told, ranked
+from .component_sets import Chosen, SetParameters, choose
+from .gradient_causal import UNITS, listed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Table = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def _known(name: str) -> str:
+    return name if name == "none" else known_control(name)
+
+
+class JointAblation(SetParameters):
+    """Joint drop of a set of components: what ablating all of them costs on evaluation examples.
+
+    D(S) = accuracy intact − accuracy without S (`effect: accuracy`, accuracy points, in [−1, 1]), or the rise of the answer's
+    cross-entropy (`effect: loss`, nats, unbounded). With `control`, minus the mean drop of `draws` random sets of the same
+    size (`c3`: as many heads and as many MLPs, outside S; others as in `necessity`).
+    S is named (`{units: [...]}`), or chosen on discovery examples: `heroes` and `bloats` (rules of `hidden_heroes` and
+    `gradient_bloats`, from discovery gradients and ablations), `shared` (S_P), `top` (K of largest mean |attribution|).
+    Invalid: an empty set, all components, a control that cannot be drawn, below the accuracy gate. Source: The
+    Gradient-Causal Gap (effect of removing heroes and bloats). Interval over groups: accuracy betting (exact, every group
+    counts the same), loss skewness-corrected t (approximate: measured coverage of 95% intervals 89–94% for log-normal losses of 16 to 256
+    examples); with a control, combined with a t interval over draws in quadrature (approximate: 91% for such losses).
+    """
+
+    effect: Annotated[Literal["accuracy", "loss"], Field(description="what ablation is measured by")] = "accuracy"
+    control: Annotated[
+        str, AfterValidator(_known), Field(description="none, or what the drop is compared with: c3, c3_parity, c3_any, c3_typed_layer …")
+    ] = "none"
+    draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
+    control_seed: Annotated[int, Field(ge=0)] = 0
+
+
+def judge(claim: Claim) -> Steps:
+    """Choose the set; ablate it, and the controls, on evaluation examples."""
+    p: JointAblation = claim.parameters
+    chosen = yield from choose(claim)
+    draws = Controls(None, []) if p.control == "none" else (yield from drawn(claim, chosen.units, chosen.universe))
+    outcomes = yield [ablation(claim, sets, "remove") for sets in ([chosen.units], draws.sets) if sets]
+    groups = chosen.found.groups(chosen.found.evaluation)
+    drops = [_drop(p, chosen, one) for one in outcomes]
+    if draws.sets:
+        value, interval, kind, control = _against(p, drops[0][0], drops[1], groups, _possible(chosen, draws))
+    else:
+        value, interval, kind, control = _alone(p, drops[0][0], groups)
+    details = {
+        "effect": p.effect,
+        "drop": float(drops[0][0].mean()),
+        "accuracy_without_set": float(outcomes[0].correct[0].mean()),
+        "control": None if not draws.sets else {"rule": p.control, "sets": [list(d) for d in draws.sets], **control},
+        **chosen.as_dict(p),
+    }
+    details["told"] = _told(details, p, chosen)
+    return Estimate(value, interval, len(groups), p.confidence, kind, "joint_ablation", details)
+
+
+def _drop(p: JointAblation, chosen: Chosen, outcome: Any) -> Table:
+    """What each set costs on each example; [sets, n]."""
+    if p.effect == "loss":
+        return chosen.base.log_prob.astype(float) - outcome.log_prob  # type: ignore[no-any-return]
+    return chosen.base.correct.astype(float) - outcome.correct  # type: ignore[no-any-return]
+
+
+Answer = tuple[float, tuple[float, float], str, dict[str, Any]]
+
+
+def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Answer:
+    from ...stats.betting import grouped_mean_interval
+    from ...stats.groups import group_sums
+    from ...stats.hall_interval import mean_bounds
+
+    if p.effect == "accuracy":
+        value, interval, _ = grouped_mean_interval(drop, groups, p.confidence, -1.0, 1.0)
+        return value, interval, "betting interval over groups", {}
+    mean, low, high = (float(x[0]) for x in mean_bounds(*group_sums(drop[:, None], groups), p.confidence))
+    return mean, (low, high), "skewness-corrected t interval over groups", {}
+
+
+def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], possible: int) -> Answer:
+    """Drop of the set minus the mean drop under the controls."""
+    from ...stats.crossed import crossed_interval
+    from ...stats.hall_interval import crossed_bounds
+
+    if p.effect == "accuracy":
+        value, interval, parts = crossed_interval(-controls, -drop, groups, p.confidence)
+        kind = "betting interval over groups and t interval over draws, in quadrature"
+    else:
+        value, interval, parts = crossed_bounds(-controls, -drop, groups, p.confidence)
+        kind = "skewness-corrected t interval over groups and t interval over draws, in quadrature"
+    means = controls.mean(1)
+    found = {"drops": [float(m) for m in means], "mean_drop": float(means.mean()), "interval_parts": parts}
+    return value, interval, kind, {**found, **ranked(float(drop.mean()), means, possible)}
+
+
+def _possible(chosen: Chosen, draws: Controls) -> int:
+    from ...stats.controls import distinct
+
+    return distinct(chosen.units, chosen.universe, draws.rule) if draws.sets else 0
+
+
+def _told(d: dict[str, Any], p: JointAblation, chosen: Chosen) -> list[str]:
+    unit, types = UNITS[p.effect], head_mlp_split(chosen.units)
+    lines = [
+        f"removed together ({p.ablation} ablation): {listed(chosen.units)} ({types['heads']} heads, {types['mlps']} MLPs); {chosen.how}",
+        f"that costs {d['drop']:.3g} {unit} on {d['evaluation']} examples; accuracy intact {d['accuracy']:.3f}, "
+        f"without the set {d['accuracy_without_set']:.3f}",
+    ]
+    if d["control"]:
+        c = d["control"]
+        lines.append(
+            f"random sets ({c['rule']}, {len(c['sets'])} draws) cost {c['mean_drop']:.3g} {unit} in the mean; {rank_told(c, 'the set')}"
+        )
+    return lines
+
+
+JOINT_ABLATION = Property(
+    "joint_ablation", JointAblation, judge, None, None,
+    "what removing a set of components together costs, alone or against random sets of the same size", "accuracy points or nats",
+    limits=lambda p: (-1.0, 1.0) if p.effect == "accuracy" else (None, None),
+    preflight=lambda p, prospect: best_case(-1, 1)(p, prospect) if p.effect == "accuracy" else (),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Circuits of neurons, and curves over circuit size."""

@@ -1,0 +1,155 @@
+"""The smallest number of units whose faithfulness reaches a level: a coarse grid of sizes, then bisection.
+
+A probe is a size with its faithfulness and an interval for it. Three curves are searched side by side: faithfulness, and the upper and
+the lower ends of its intervals. Each answer is the smallest probed size at which its curve is at the level, and the size below it was
+probed too and is not; faithfulness need not be monotone, so a smaller size that was never probed may reach the level as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import Invalid
+from ..protocol import Claim
+from ..steps.curves import SHOWN, CurveParameters, Footing, Place, Ranking, ablation, footing, how, mean, nothing_kept, ranking, unit_words
+from ..steps.examples import Examples, examples, intact
+
+if TYPE_CHECKING:
+    from ..steps.curves import Array
+
+
+class Probe(NamedTuple):
+    """Faithfulness at one size, between the ends of its interval."""
+
+    low: float
+    value: float
+    high: float
+
+
+Probes = Mapping[int, Probe]
+
+
+def coarse(scored: int) -> list[int]:
+    """The sizes of the grid: 1, 2, 4 … and all units that have a score."""
+    return sorted({scored, *(2**i for i in range(scored.bit_length()) if 2**i < scored)})
+
+
+def smallest(probes: Probes, level: float, curve: int) -> int | None:
+    """The smallest probed size at which a curve (0 lower ends, 1 faithfulness, 2 upper ends) is at least `level`."""
+    return min((n for n, probe in probes.items() if probe[curve] >= level), default=None)
+
+
+def wanted(probes: Probes, level: float, scored: int) -> list[int]:
+    """The sizes to probe next, ascending; none when each answer's lower neighbour has been probed.
+
+    For each curve: the middle between the smallest probed size that is at the level and the next smaller probed size. Between the last
+    unit that has a score and the whole universe there is no ranking, so nothing is probed there.
+    """
+    sizes: set[int] = set()
+    for curve in range(3):
+        above = smallest(probes, level, curve)
+        if above is None or above > scored:
+            continue
+        below = max((n for n in probes if n < above), default=0)
+        if above - below > 1:
+            sizes.add((above + below) // 2)
+    return sorted(sizes)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How many units it takes, with `low` and `high` from the upper and the lower ends of the probes' intervals.
+
+    `contrast` [n] is F(keep C) − F(∅) − level·(F(M) − F(∅)) for each evaluation example, C the circuit of `value` units.
+    """
+
+    value: int
+    low: int
+    high: int
+    probes: dict[int, Probe]
+    contrast: Array
+    ranked: Ranking
+    ground: Footing
+    found: Examples
+    details: dict[str, Any]
+
+
+def reaching(claim: Claim, place: Place, level: float, confidence: float) -> Generator[Any, Any, Reached]:
+    """Search for the size. Raises `Invalid` when no circuit of units that have a score reaches `level`."""
+    p: CurveParameters = claim.parameters
+    found = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, found)
+    ranked = yield from ranking(claim, place)
+    units, scored = len(ranked.units), ranked.scored
+    if units < 2:
+        raise Invalid("the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units})
+    grid = [n for n in coarse(scored) if n < units]
+    nothing, many = yield [nothing_kept(claim, place), ablation(claim, place, [ranked.top(n) for n in grid])]
+    ground = footing(claim, place, found, base, nothing)
+    gains = dict(zip(grid, ground.gains(many), strict=True))
+    gains[units] = ground.whole  # everything kept is the intact model
+    probes = {n: _probe(ground, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}
+    while sizes := wanted(probes, level, scored):
+        outcomes = yield [ablation(claim, place, [ranked.top(n)]) for n in sizes]  # one request a size: other claims may ask for it too
+        gains |= {n: ground.gains(outcome)[0] for n, outcome in zip(sizes, outcomes, strict=True)}
+        probes |= {n: _probe(ground, gains[n], confidence) for n in sizes}
+    value, low, high = (smallest(probes, level, curve) for curve in (1, 2, 0))
+    assert value is not None and low is not None and high is not None
+    if value > scored:
+        raise _never(probes, level, ranked, p.attribution)
+    contrast = gains[value] - level * ground.whole
+    return Reached(value, low, high, dict(sorted(probes.items())), contrast, ranked, ground, found, {
+        "neurons": value,
+        "share": value / units,
+        "share_interval": [low / units, high / units],
+        **how(claim, ranked),
+        "reach": level,
+        "curve": [{"size": n, "faithfulness": v, "low": lo, "high": hi} for n, (lo, v, hi) in sorted(probes.items())],
+        "pointwise_confidence": confidence,
+        "falls_below_again_at": [n for n, probe in sorted(probes.items()) if n > value and probe.value < level],
+        "strongest": list(ranked.top(min(SHOWN, value))),
+        "mean_metric": {"intact": mean(base), "nothing": mean(nothing)},
+        "accuracy": base.accuracy,
+        "accuracy_nothing": float(nothing.correct.mean()),
+    })  # fmt: skip
+
+
+def told(reached: Reached) -> list[str]:
+    """The search in words."""
+    d = reached.details
+    probes = reached.probes
+    below = max((n for n in probes if n < reached.value), default=0)
+    before = f"{probes[below].value:.3f} at {below}" if below else "0 at none"
+    units = unit_words(d)
+    lines = [
+        f"{d['site']}: {reached.value} of {d['universe']} {units} ({d['share']:.2%}) keep {probes[reached.value].value:.3f} of what "
+        f"ablating all ({d['ablation']}) costs, {before}; ranked by |mean {d['attribution']} score|; attention stays live",
+    ]
+    if reached.high > d["scored"]:
+        lines.append(
+            f"no circuit of the {d['scored']} {units} that have a score clearly reaches {d['reach']:g}: the upper end is the whole universe"
+        )
+    if d["falls_below_again_at"]:
+        again = ", ".join(map(str, d["falls_below_again_at"][:5]))
+        lines.append(
+            f"faithfulness is below {d['reach']:g} again at {again} {units}, so the interval, which takes it to grow, may be short"
+        )
+    return lines
+
+
+def _probe(ground: Footing, gain: Any, confidence: float) -> Probe:
+    value, (low, high) = ground.ratio(gain, confidence)
+    return Probe(low, value, high)
+
+
+def _never(probes: Probes, level: float, ranked: Ranking, attribution: str) -> Invalid:
+    inside = {n: probe for n, probe in probes.items() if n <= ranked.scored}
+    best = max(inside, key=lambda n: inside[n].value)
+    return Invalid(
+        f"faithfulness {level:g} is not reached by any probed circuit of the {ranked.scored} of {len(ranked.units)} neurons that have a "
+        f"{attribution} score other than zero; the best is {inside[best].value:.3f} at {best} neurons. Lower reach, or use another "
+        "attribution or ablation",
+        {"best": inside[best].value, "at": best, "scored": ranked.scored, "universe": len(ranked.units), "reach": level},
+    )

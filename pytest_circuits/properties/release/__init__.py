@@ -1,0 +1,1 @@
+"""Claims about drift from a release."""

@@ -1,0 +1,181 @@
+"""Drift of a circuit: shared sets of two models on the same prompts, by name or with heads matched by what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...core.units import Universe, is_mlp, layer_of
+from ...core.verdict import Estimate
+from ...errors import Invalid
+from ..payload import Json
+from ..protocol import Claim
+from ..steps.examples import attributed, check_share, empty_set
+from ..steps.removal import shown
+from ..steps.shared_sets import Discovered, unsettled
+from .drift_release import Release
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+    Bools = np.ndarray[Any, np.dtype[np.bool_]]
+    Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+BY_NAME = (
+    "components were compared by name, which means something only for a model that was trained on from the release: heads are defined up "
+    "to a permutation, and by name one at another index is another one. overlap: jaccard with match: function finds which became which"
+)
+"""What a reader must know of a circuit that is another one by name."""
+NO_SCATTER = (
+    "the circuits are the same on every example, so that nothing scatters and the interval has no width, whatever the number of prompts: "
+    "how wide it will be for a model whose circuits differ, and whether it then settles this claim, cannot be told from it"
+)
+"""What a reader must not take a perfect agreement for."""
+
+
+def profiles(claim: Claim, found: Discovered) -> Generator[Any, Any, Array]:
+    """What each component does, told without its name: its share of Σ|score|, with sign, on each evaluation prompt; [n, N]."""
+    import numpy as np
+
+    scores = yield from attributed(claim, claim.parameters.task)
+    rows = scores.scores[found.examples.evaluation].astype(np.float64)
+    total = np.abs(rows).sum(1, keepdims=True)
+    shares: Array = rows / np.where(total > 0, total, 1)
+    return shares
+
+
+def compared(p: Any, release: Release, side: Any) -> Estimate:
+    """Agreement across models minus agreement within them; `p` are the parameters of `drift`, `side` the model as it is now."""
+    import numpy as np
+
+    from ...stats import overlap
+    from ...stats.bootstrap import bootstrap_interval
+    from ...stats.two_sets import beyond_noise_rows
+    from ..payload import from_bits
+
+    then, now, share, task = release.kept, side.kept, p.of.parameters.p, p.of.parameters.task
+    if then["shape"] != now["shape"]:
+        shapes = [f"{layers} layers of {heads} heads" for layers, heads in (then["shape"], now["shape"])]
+        raise Invalid(f"the release has {shapes[0]} and the model {shapes[1]}: their components cannot be told to correspond",
+                      {"then": then["shape"], "now": now["shape"]})  # fmt: skip
+    if then["discovery"] != now["discovery"]:
+        raise Invalid(f"the discovery examples of task {task!r} are not those of the release, so circuits cannot be compared")
+    names = Universe(*now["shape"]).component_names
+    old, new = from_bits(then["members"]), from_bits(now["members"])
+    columns, matching = _matching(p, then, now, names)
+    new = new[:, columns]
+    for which, members in (("release's", old), ("model's", new)):
+        if not _shared(members, share).any():
+            raise Invalid(f"of the {which} circuits, {empty_set(p.of.parameters, task, int(members.sum(0).max()), len(members))}")
+    (a, sizes), (b, _) = (overlap.group_tallies(members, side.groups) for members in (old, new))
+    first = overlap.halves(len(sizes), p.repeats)
+    check_share(share, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
+
+    def both(counts: Any) -> tuple[Array, Array]:
+        return beyond_noise_rows(counts, a, b, sizes, share, first)
+
+    across, within = (float(one[0]) for one in both(np.ones((1, len(sizes)), np.int64)))
+
+    def statistic(counts: Any) -> Array:
+        found = both(counts)
+        return found[0] - found[1]
+
+    parts: dict[str, Any] = {}
+    if np.array_equal(old, new):
+        value, interval, kind = 0.0, (0.0, 0.0), "the circuits are the same on every example"
+    else:
+        value, interval, parts = bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, -1.0, 1.0)
+        kind = "bias-corrected bootstrap over groups"
+    sets = _shared(old, share), _shared(new, share)
+    labels = [f"{'mlp' if is_mlp(name) else 'head'}{layer_of(name)}" for name in names]
+    chance = overlap.typed_null(*sets, labels)
+    details: Json = {
+        "of": p.of.name, "release": release.name, "compared_with_itself": bool(release.itself), "match": p.match,
+        "shared_then": _names(names, sets[0]), "shared_now": list(now["shared"]), "shared_now_as_then": _names(names, sets[1]),
+        "entered": _names(names, sets[1] & ~sets[0]), "left": _names(names, sets[0] & ~sets[1]),
+        "jaccard": overlap.jaccard(*sets), "across": across, "within": within, "chance": vars(chance),
+        "examples_with_another_circuit": int((old != new).any(1).sum()), "groups_compared": len(sizes), "bootstrap": parts, **matching,
+    }  # fmt: skip
+    details["told"] = _told(p, details, release.itself, len(old), value)
+    if p.match == "name" and (interval[1] < 0 or _no_head_in_common(details)):
+        details["told"].append(BY_NAME)
+    return Estimate(
+        value, interval, len(old), p.confidence, kind, "drift", details, unsettled(share, len(old), "an overlap with it"), dict(now)
+    )
+
+
+def _matching(p: Any, then: Json, now: Json, names: tuple[str, ...]) -> tuple[Ints, Json]:
+    """For each component of the release the column of the model that takes its part, and what a reader should know of the choice."""
+    import numpy as np
+
+    from ...stats.assignment import best_assignment, concordance
+    from ..payload import from_bytes_by_column
+
+    columns = np.arange(len(names))
+    if p.match == "name":
+        return columns, {}
+    old, new = from_bytes_by_column(then["profiles"]), from_bytes_by_column(now["profiles"])
+    if old.shape != new.shape:
+        raise Invalid(f"profiles over {len(old)} evaluation prompts then and {len(new)} now: heads cannot be matched")
+    layers, heads = now["shape"]
+    quality, by_name = np.zeros(len(names)), np.zeros(len(names))
+    for layer in range(layers):
+        here = np.arange(heads) + layer * (heads + 1)
+        alike = concordance(old[:, here], new[:, here])
+        chosen = best_assignment(alike)
+        columns[here] = here[chosen]
+        quality[here], by_name[here] = alike[np.arange(heads), chosen], alike.diagonal()
+    attention = [i for i, name in enumerate(names) if not is_mlp(name)]
+    became = {names[i]: names[columns[i]] for i in attention if columns[i] != i}
+    return columns, {
+        "became": became,
+        "match_quality": {names[i]: round(float(quality[i]), 4) for i in attention},
+        "mean_match_quality": float(quality[attention].mean()),
+        "mean_quality_by_name": float(by_name[attention].mean()),
+        "prompts_matched_on": len(old),
+    }
+
+
+def _shared(members: Bools, p: float) -> Bools:
+    from ...core.results import CircuitSet
+
+    return CircuitSet(members, ()).shared_mask(p)
+
+
+def _names(names: tuple[str, ...], mask: Bools) -> list[str]:
+    return [name for name, inside in zip(names, mask, strict=True) if inside]
+
+
+def moved_text(moved: Mapping[str, Any]) -> str:
+    """Which units entered a set, and which left it."""
+    parts = [f"{', '.join(moved[key])} {key}" for key in ("entered", "left") if moved[key]]
+    return "; ".join(parts) or "the same"
+
+
+def _no_head_in_common(d: Json) -> bool:
+    then, now = ({one for one in d[key] if not is_mlp(one)} for key in ("shared_then", "shared_now"))
+    return bool(then and now) and not then & now
+
+
+def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
+    lines = [
+        f"shared set of {n} discovery examples (P = {p.of.parameters.p:g}): {shown(d['shared_then'])} at the release ({d['release']}), "
+        f"{shown(d['shared_now'])} now; {moved_text(d)}; Jaccard {d['jaccard']:.2f}"
+    ]
+    if p.match == "function":
+        moved = ", ".join(f"{old} is now {new}" for old, new in list(d["became"].items())[:8])
+        more = f" and {len(d['became']) - 8} more" if len(d["became"]) > 8 else ""
+        lines.append(
+            f"heads matched within each layer by what they do on {d['prompts_matched_on']} prompts, not by name: concordance "
+            f"{d['mean_match_quality']:.2f} on average (by name {d['mean_quality_by_name']:.2f}); "
+            f"{moved + more if moved else 'none has moved'}"
+        )
+    return [
+        *lines,
+        f"across the models {d['across']:.2f}, between halves of one model {d['within']:.2f} (noise floor): {value:+.2f}; random sets of "
+        f"as many heads and MLPs in each layer: {d['chance']['mean']:.2f}",
+        *([] if d["examples_with_another_circuit"] else [NO_SCATTER]),
+        *([itself] if itself else []),
+    ]

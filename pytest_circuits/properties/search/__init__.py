@@ -1,0 +1,1 @@
+"""Claims about all prompts or all sets."""

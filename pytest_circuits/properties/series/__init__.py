@@ -1,0 +1,1 @@
+"""Claims over a series of checkpoints or seeds."""

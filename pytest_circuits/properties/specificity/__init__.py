@@ -1,0 +1,1 @@
+"""Specificity: what two tasks share, and what each has for itself."""

@@ -1,0 +1,1 @@
+"""Steps that properties share: examples, attribution, shared sets, controls, curves."""

@@ -1,0 +1,1 @@
+"""Claims in Python: what the fixture `circuits` offers."""

@@ -1,0 +1,391 @@
+"""Claims in Python: what the `circuits` fixture gives.
+
+```python
+def test_shared_core(circuits):
+    subject = circuits.model("models/multitask-llama")
+    addition = circuits.task("addition", digits=2, n=256)
+    found = subject.circuits(addition, attribution="eap", size="10%")
+    circuits.check(found.reuse(p=0.95), at_least=0.4)
+```
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...claims import sequential as looks
+from ...claims.replication import reseeded, reseeded_task, unchanged
+from ...core.results import Description
+from ...core.sources import ModelSource, TaskSource
+from ...core.verdict import CERTIFIED, EXPECTATIONS, Estimate
+from ...errors import CircuitsError, OptionError, suggestion
+from ...measurement.cost import Cost
+from ...properties import PROPERTIES
+from ...properties.protocol import AnyParameters, Property, task_names
+from ...tasks import TASKS
+from .adapters import model_source, parts, task_source
+from .bounds import stated_bound
+from .drift import check_other, taken
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ...measurement.trials import Answer
+    from ...tasks.base import PromptPair, Task
+    from ..session import Session
+
+    Pairs = Iterable[PromptPair | Mapping[str, Any]]
+
+B = TypeVar("B", bound="BaseModel")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n.
+
+    `about` is the name of the model, or of the series, whose models are `series`; `against` is what a drift compares it with.
+    """
+
+    property: str
+    model: ModelSource
+    tasks: Mapping[str, TaskSource]
+    parameters: AnyParameters
+    outcome: Estimate | CircuitsError
+    cost: Cost
+    description: Description | None
+    charged: list[bool] = field(default_factory=list, repr=False, compare=False)
+    series: tuple[ModelSource, ...] = ()
+    about: str = ""
+    asked: frozenset[Any] = field(default=frozenset(), repr=False, compare=False)
+    against: ModelSource | None = None
+
+    @builtins.property
+    def estimate(self) -> Estimate:
+        """The estimate. Raises `Invalid` (or the error that stopped the measurement) when there is none."""
+        if isinstance(self.outcome, CircuitsError):
+            raise self.outcome
+        return self.outcome
+
+    @builtins.property
+    def value(self) -> float:
+        """The estimated number."""
+        return self.estimate.value
+
+    @builtins.property
+    def interval(self) -> tuple[float, float]:
+        """Its interval."""
+        return self.estimate.interval
+
+    @builtins.property
+    def n(self) -> int:
+        """The number of examples."""
+        return self.estimate.n
+
+    @builtins.property
+    def details(self) -> Mapping[str, Any]:
+        """What a reader needs to believe it."""
+        return self.estimate.details
+
+    def __str__(self) -> str:
+        return f"invalid: {self.outcome}" if isinstance(self.outcome, CircuitsError) else str(self.outcome)
+
+
+class Bench:
+    """Models and tasks of a test session, and claims about them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def model(self, model: Any, *, name: str | None = None, revision: str | None = None, tokenizer: Any = None) -> BenchModel:
+        """A directory (relative to pytest's root directory), a hub id, a Hugging Face module in memory with its tokenizer, or a `Subject`.
+
+        `name` is for reports. Raises `ModelError` for anything else; a directory that cannot be opened makes the claims about it invalid.
+        """
+        called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(parts(model)[0]).__name__)
+        made = BenchModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
+        _ = made.source  # a value that can be no model is refused here
+        return made
+
+    def series(self, models: Any, *, at: Sequence[float] | None = None, name: str | None = None) -> BenchSeries:
+        """Several models in order, such as the checkpoints of a training run: a list of what `model` takes, or of what it returned, or a
+        pattern of directories such as "run/step-*".
+
+        `at` says where each stands, such as its step: by default a number of its name, else its place; models are put in the order of `at`.
+        Raises `OptionError` for an empty series or places that are not all different, `ModelError` as `model`.
+        """
+        from ...spec.checkpoints import Found, directories, numbers
+
+        called = name or "series"
+        if isinstance(models, (str, Path)):
+            found = [Found(path, Path(path).name) for path in directories(self._session.config.rootpath, str(models))]
+            if not found:
+                raise OptionError(f"no directory matches {str(models)!r}, relative to {self._session.config.rootpath}")
+            models = [one.path for one in found]
+        made = [one if isinstance(one, BenchModel) else self.model(one) for one in models]
+        if not made:
+            raise OptionError("a series needs at least one model, got none")
+        places = [float(a) for a in at] if at is not None else numbers([one.name for one in made])
+        places = [float(i) for i in range(len(made))] if places is None else places
+        if len(places) != len(made):
+            raise OptionError(f"`at` has {len(places)} places for {len(made)} models")
+        if not all(map(isfinite, places)) or len(set(places)) < len(places):
+            raise OptionError(f"`at` must be different finite numbers, got {', '.join(f'{a:g}' for a in places)}")
+        order = sorted(range(len(made)), key=lambda i: places[i])
+        labels = _distinct([f"{called}@{made[i].name}" for i in order])
+        return BenchSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
+
+    def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
+        """A built-in task, a JSONL file (relative to pytest's root directory), a callable "pkg.mod:function", a `Task`, or prompt pairs.
+
+        `parameters` are the task's, `name` is for reports. Raises `OptionError` for unknown tasks and parameters, `TaskError` for
+        prompt pairs that are none; what is wrong inside a file makes the claims about it invalid.
+        """
+        if not isinstance(task, (str, Path)):
+            if parameters:
+                raise OptionError(f"a task that is given as an object has no parameters; got {', '.join(parameters)}")
+            return task_source(self._session, name or str(getattr(task, "name", "task")), task, "what was given to circuits.task")
+        text = str(task)
+        local = Path(self._session.config.rootpath, text)
+        if text in TASKS:
+            return self._parsed(name or text, "builtin", text, parameters)
+        if text.endswith(".jsonl") or local.is_file():
+            return self._parsed(name or local.stem, "file", str(local), parameters)
+        if ":" in text:
+            return TaskSource.make(name or text.partition(":")[2], "loader", text, parameters)
+        raise OptionError(f"unknown task {text!r}: no .jsonl file, no reference 'pkg.mod:function', no built-in; {suggestion(text, TASKS)}")
+
+    def _parsed(self, name: str, kind: str, target: str, parameters: Mapping[str, Any]) -> TaskSource:
+        from ...tasks.load import task_parameters
+
+        model = task_parameters(kind, target)
+        assert model is not None
+        checked = _validated(model, parameters, f"task {name!r}")
+        source = TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
+        return reseeded_task(source, self._session.seed)
+
+    def measure(self, name: str, model: BenchModel | BenchSeries, **parameters: Any) -> Measured:
+        """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
+        property's parameters; `against=` of a drift is another model.
+
+        Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
+        """
+        from ...claims.evaluation import measure
+        from ...claims.question import Question
+
+        if name not in PROPERTIES:
+            raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
+        prop: Property = PROPERTIES.get(name)
+        tasks: dict[str, TaskSource] = {}
+        parameters, against = taken(self, name, parameters)
+        given = {key: _named(value, tasks) for key, value in parameters.items()}
+        checked: AnyParameters = reseeded(_validated(prop.parameters, given, prop.name), self._session.seed)
+        strangers = sorted(set(task_names(checked)) - set(tasks))
+        if strangers:
+            raise OptionError(f"{name}: no task {strangers[0]!r} was handed over; pass circuits.task({strangers[0]!r}), not its name")
+        wrong = looks.problem(prop, checked, tasks)
+        if wrong:
+            raise OptionError(wrong)
+        if isinstance(model, BenchSeries) and not prop.over_series:
+            raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
+        sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
+        series = sources if prop.over_series else ()
+        check_other(name, sources[-1], against)
+        found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series, against))
+        return Measured(
+            name, sources[-1], tasks, checked, found.outcome, found.cost, found.model, series=series, about=model.name, asked=found.asked,
+            against=against,
+        )  # fmt: skip
+
+    def check(
+        self,
+        measured: Measured,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        within: Sequence[float] | None = None,
+        expect: str = CERTIFIED,
+        claim: str | None = None,
+    ) -> Measured:
+        """Hold a measurement against a bound; raises `AssertionError` with the full explanation unless the verdict is `expect`.
+
+        Give exactly one of at_least, at_most and within; none for a search, which asks all examples to hold. Raises `OptionError` for a
+        bound that says nothing. Returns what was measured.
+        """
+        __tracebackhide__ = True
+        from ...claims.evaluation import Measurement, judge_claim
+        from ...claims.preflight import forewarned
+        from ...claims.question import Question
+        from ..execution import describe, settle
+
+        if not isinstance(measured, Measured):
+            raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
+        bound = stated_bound(PROPERTIES.get(measured.property), measured.parameters, at_least, at_most, within)
+        if expect not in EXPECTATIONS:
+            raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, EXPECTATIONS)}")
+        item = self._session.item
+        assert item is not None
+        facts = describe(
+            item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
+            measured.about, measured.tasks, bound, expect, series=measured.series,
+        )  # fmt: skip
+        question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series, measured.against)
+        found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
+        lab, seed = self._session.lab(), self._session.seed
+        judgement = judge_claim(lab, question, bound, found)
+        judgement = forewarned(judgement, lab, question, bound, expect, unchanged(measured.tasks, seed))
+        if self._session.stage is not None:
+            self._session.stage.keep(item.nodeid, facts["claim"], question, bound, expect, judgement, measured.about)
+        record = self._session.record(judgement, facts)
+        settle(record, self._session)
+        return measured
+
+    @staticmethod
+    def _cost(measured: Measured) -> Cost:
+        """What it cost, for the first claim about it; further claims about the same measurement cost nothing."""
+        already, measured.charged[:] = bool(measured.charged), [True]
+        return Cost() if already else measured.cost
+
+
+@dataclass(frozen=True)
+class BenchModel:
+    """A model of the session: `value` is the path, hub id, module, (module, tokenizer) or `Subject` that was given."""
+
+    bench: Bench
+    name: str
+    value: Any
+    revision: str | None = None
+    at: float | None = None
+
+    @property
+    def source(self) -> ModelSource:
+        """Which model this is now: a module whose weights were changed since is another one."""
+        named = ModelSource(self.name, revision=self.revision, at=self.at)
+        return model_source(self.bench._session, named, self.value, "what was given to circuits.model")
+
+    def measure(self, name: str, **parameters: Any) -> Measured:
+        """Any registered property of this model."""
+        return self.bench.measure(name, self, **parameters)
+
+    def drift(self, of: Mapping[str, Any], against: Any, **parameters: Any) -> Measured:
+        """How far it is from a release: `of={"reuse": {"task": task, "p": 0.8}}`, `against` another model or what `model` takes."""
+        return self.measure("drift", of=of, against=against, **parameters)
+
+    def answer(
+        self,
+        pair: PromptPair,
+        *,
+        remove: Sequence[str] | None = None,
+        keep: Sequence[str] | None = None,
+        like: TaskSource | None = None,
+        kind: str = "zero",
+        metric: str = "logit_diff",
+        **options: Any,
+    ) -> Answer:
+        """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
+
+        Measured through the cache, and under `strategies.for_all` together with those of the other examples. `like`: the task whose way of
+        scoring applies; without it the answer is compared with the foils if there are any, else with the whole vocabulary. `kind`:
+        zero, scale or counterfactual, with its `options`. Raises `TaskError` for a pair that does not fit the tokenizer, which
+        hypothesis takes as a failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
+        """
+        from ...measurement.trials import answered, trial_of
+
+        lab = self.bench._session.lab()
+        task = None if like is None else lab.task(like)
+        return answered(lab, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
+
+    def circuits(self, task: TaskSource, **parameters: Any) -> Circuits:
+        """The per-example circuits of a task (`attribution`, `size`, `rounding` …), to ask properties of."""
+        return Circuits(self, task, parameters)
+
+
+@dataclass(frozen=True)
+class BenchSeries:
+    """Models in the order of their `at`; iterating gives each."""
+
+    bench: Bench
+    name: str
+    models: tuple[BenchModel, ...]
+
+    def __iter__(self) -> Iterator[BenchModel]:
+        return iter(self.models)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def measure(self, name: str, **parameters: Any) -> Measured:
+        """Any registered property over a series."""
+        return self.bench.measure(name, self, **parameters)
+
+    def trajectory(self, of: Mapping[str, Any], shape: str, **parameters: Any) -> Measured:
+        """How a property moves over the series: `of={"reuse": {"task": task, "p": 0.8}}`, `shape="no_drop"`."""
+        return self.measure("trajectory", of=of, shape=shape, **parameters)
+
+
+@dataclass(frozen=True)
+class Circuits:
+    """Circuits of one task under one choice of attribution and size; properties are measured when asked for."""
+
+    model: BenchModel
+    task: TaskSource
+    parameters: Mapping[str, Any]
+
+    def measure(self, name: str, **more: Any) -> Measured:
+        """Any property that takes one task and circuits."""
+        return self.model.measure(name, task=self.task, **self.parameters, **more)
+
+    def reuse(self, p: float = 0.95, **more: Any) -> Measured:
+        """reuse@P."""
+        return self.measure("reuse", p=p, **more)
+
+    def necessity(self, p: float = 0.95, **more: Any) -> Measured:
+        """What removing the shared set costs, over a random set of the same capacity."""
+        return self.measure("necessity", p=p, **more)
+
+    def jaccard(self, other: TaskSource, p: float = 0.95, **more: Any) -> Measured:
+        """Overlap of the shared sets of this task and another."""
+        return self.model.measure("jaccard", tasks=[self.task, other], p=p, **self.parameters, **more)
+
+
+def _named(value: Any, tasks: dict[str, TaskSource]) -> Any:
+    """Tasks are handed to properties by name."""
+    if isinstance(value, TaskSource):
+        if tasks.setdefault(value.name, value) != value:
+            raise OptionError(f"two different tasks are called {value.name!r}; give one of them another name=")
+        return value.name
+    if isinstance(value, Mapping):
+        return {key: _named(v, tasks) for key, v in value.items()}
+    return [_named(v, tasks) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _validated(model: type[B], given: Mapping[str, Any], what: str) -> B:
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as problem:
+        lines = []
+        for error in problem.errors():
+            where = ".".join(map(str, error["loc"]))
+            if error["type"] == "extra_forbidden":
+                lines.append(f"{what} has no parameter {where!r}; {suggestion(where, model.model_fields)}")
+            else:
+                lines.append(f"{what}{f', {where}' if where else ''}: {error['msg'].removeprefix('Value error, ')}")
+        raise OptionError("; ".join(lines)) from None
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """With a number after those that would repeat."""
+    found: list[str] = []
+    for name in names:
+        unique, count = name, 1
+        while unique in found:
+            count += 1
+            unique = f"{name}-{count}"
+        found.append(unique)
+    return found

@@ -1,0 +1,84 @@
+"""`--circuits-plan`: what a run would measure, without loading a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..properties.protocol import Recorded
+
+if TYPE_CHECKING:
+    from ..measurement.planner import Planner
+    from .items import ClaimItem
+
+
+def show(session: pytest.Session) -> None:
+    """Print a forecast for each collected claim, and the sum; measurements that claims share count once."""
+    from ..measurement.planner import Planner
+    from .items import ClaimItem
+    from .keys import STATE
+
+    planner = Planner(session.config.stash[STATE].lab())
+    claims = [item for item in session.items if isinstance(item, ClaimItem)]
+    lines = [line for item in claims for line in _forecast(planner, item)]
+    others = len(session.items) - len(claims)
+    total = planner.total
+    lines += ["", *_mutants(session, planner, claims)]
+    lines += [f"{len(claims)} claims; {total}", "Forwards and backwards are an estimate of batched model calls."]
+    lines += [f"Not in this plan: {others} other tests, which may measure too."] if others else []
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.section("plan")
+        for line in lines:
+            reporter.write_line(line)
+
+
+def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem]) -> list[str]:
+    """What `--circuits-mutate` would add."""
+    from .keys import STATE
+
+    state = session.config.stash[STATE]
+    if state.stage is None:
+        return []
+    from ..measurement.executor import Lab
+    from ..measurement.planner import Planner as Fresh
+    from ..mutation.forecast import forecast
+
+    lab = planner.lab
+    offline = Lab(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
+    own = Fresh(lab)
+    found = list(forecast(state.stage, own, offline, [(item.nodeid, item.case) for item in claims]))
+    return [*found, f"mutants: {own.total}", ""]
+
+
+def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
+    from ..claims.preflight import warnings
+    from ..claims.question import Looks, Question
+
+    yield item.nodeid
+    case = item.case
+    unknown = [f"model {case.model.name!r}"] if case.model.fixture else []
+    unknown += [f"task {name!r}" for name, task in case.tasks.items() if task.kind == "fixture"]
+    if unknown:
+        yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
+        return
+    against = case.against or (_UNKNOWN if case.property == "drift" else None)
+    question = Question(case.property, case.parameters, case.model, case.tasks, case.series, against)
+    told = warnings(planner.lab, question, case.bound, case.expect, planner.shape(case.model))
+    looks = Looks.of(question)
+    for look in range(len(looks.tasks)):
+        prop, claim = looks.at(look).claim()
+        try:
+            forecast = planner.add(prop.judge(claim))
+        except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
+            yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
+            return
+        prompts = ", ".join(f"{n} prompts of {name}" for name, n in looks.prompts(look).items()) if look else ""
+        yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
+        yield from (f"    note: {note}" for note in forecast.notes)
+    yield from (f"    warning: {one}" for one in told)
+
+
+_UNKNOWN = Recorded(None, writes=True)  # what a baseline holds decides nothing about what is measured

@@ -1,0 +1,245 @@
+"""The pytest plugin: options, collection, reports. Thin glue; nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ..core.spec_files import SUFFIX
+from .fixtures import circuits, circuits_model
+from .keys import STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from .session import Session
+
+__all__ = ["circuits", "circuits_model"]
+
+INCONCLUSIVE = ("fail", "skip", "pass")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """All options are called `--circuits-…`, their ini forms `circuits_…`; the command line goes before the ini file."""
+    group = parser.getgroup("circuits", "claims about the circuits of language models")
+    add = group.addoption
+    add("--circuits-json", metavar="PATH", help="write the report of all claims as one JSON document")
+    add(
+        "--circuits-model",
+        metavar="NAME=PATH",
+        action="append",
+        default=[],
+        help="run specs on another checkpoint: a directory, a hub id, or loader:pkg.mod:function (repeatable)",
+    )
+    add("--circuits-device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, mps …")
+    add("--circuits-dtype", metavar="DTYPE", help="float32, bfloat16 …; default: the checkpoint's own")
+    add("--circuits-batch-size", metavar="N", type=int, help="examples a model call; default: chosen by size")
+    add("--circuits-inconclusive", choices=INCONCLUSIVE, help="what an inconclusive claim does to its test (default: fail)")
+    add("--circuits-cache-dir", metavar="DIR", help="where measurements are kept (default: .circuits_cache in the root directory)")
+    add("--circuits-no-cache", action="store_true", default=None, help="neither read nor keep measurements")
+    add("--circuits-offline", action="store_true", default=None, help="fail rather than measure: use kept measurements only")
+    add(
+        "--circuits-seed", metavar="N", type=int, default=0,
+        help="judge the same claims on other prompts: raise the seeds of built-in tasks and of splits by N",
+    )  # fmt: skip
+    add("--circuits-plan", action="store_true", help="show what would be measured and what it costs; loads no model and runs no test")
+    text = "baseline file, or folder of them, to compare with; none: do not compare (default: beside each spec)"
+    add("--circuits-baseline", metavar="PATH", help=text)
+    add(
+        "--circuits-update-baseline", choices=("new", "changed", "all"),
+        help="write what was measured into the baselines: entries that are missing, also those whose claim, data or model changed, or all",
+    )  # fmt: skip
+    add("--circuits-prune-baseline", action="store_true", help="remove the entries of tests that a spec no longer has from its baseline")
+    add(
+        "--circuits-mutate", metavar="NAMES", nargs="?", const="default",
+        help="judge the claims also on mutants, damaged copies of each model; NAMES: default, all, or such as zero-head:in,round:bits=4",
+    )  # fmt: skip
+    add("--circuits-mutate-score", metavar="SHARE", type=float, help="fail if claims notice a smaller share of the mutants, e.g. 0.8")
+    for name, kind, text in (
+        ("device", "string", "device to measure on"),
+        ("dtype", "string", "precision to measure in"),
+        ("batch_size", "string", "examples a model call"),
+        ("inconclusive", "string", "fail, skip or pass"),
+        ("cache_dir", "string", "where measurements are kept, relative to the root directory"),
+        ("baseline", "string", "baseline file or folder to compare with, relative to the root directory; none: do not compare"),
+        ("no_cache", "bool", "neither read nor keep measurements"),
+        ("offline", "bool", "use kept measurements only"),
+    ):
+        parser.addini(f"circuits_{name}", text, type=kind, default=False if kind == "bool" else None)  # type: ignore[arg-type]
+
+
+def setting(config: pytest.Config, name: str) -> Any:
+    """An option's value: command line, else ini file, else None."""
+    given = config.getoption(f"circuits_{name}", None)
+    return given if given is not None else (config.getini(f"circuits_{name}") or None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Check option values that need no model, and register the marker."""
+    from .session import Session
+
+    config.addinivalue_line("markers", "circuits: a claim about a model's circuits (set on every claim of a spec file)")
+    config.stash[STATE] = Session(config, setting)
+    config.pluginmanager.register(config.stash[STATE], "circuits-session")
+    _watch(config)
+    alone = config.getoption("circuits_plan") or config.getoption("circuits_mutate") is not None
+    if alone and hasattr(config.option, "tx"):
+        config.stash[STATE].undistributed = bool(config.option.tx)
+        config.option.dist, config.option.tx = "no", []  # plans and mutants are made in one process: xdist would run the tests elsewhere
+
+
+def _watch(config: pytest.Config) -> None:
+    """Progress on a terminal. Now, since while tests run pytest has taken standard error for itself; never in a worker."""
+    if hasattr(config, "workerinput") or not sys.__stderr__ or not os.isatty(2):
+        return
+    from ..measurement.progress import listener
+
+    def column() -> int:
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        return 0 if reporter is None else int(reporter._tw.width_of_current_line)
+
+    config.stash[STATE].watch(listener(2, column))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what `--circuits-no-cache` kept for the session."""
+    state = config.stash.get(STATE, None)
+    if state is not None:
+        state.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Files called `*.circuits.yaml` are specs."""
+    if file_path.name.endswith(SUFFIX):
+        from .items import SpecFile
+
+        return SpecFile.from_parent(parent, path=file_path)  # type: ignore[no-any-return]
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Attach the mistakes of a spec to its report, so that they reach the controller from any worker."""
+    report = yield
+    errors = getattr(collector, "circuits_errors", None)
+    if errors:
+        report.circuits_errors = errors  # type: ignore[attr-defined]
+    return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: workers share the controller's folder for measurements that are not kept."""
+    node.workerinput["circuits_scratch"] = node.config.stash[STATE].scratch()
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """`--circuits-plan` takes the place of running tests."""
+    stopped = session.testsfailed and not session.config.getoption("continue_on_collection_errors")
+    if not session.config.getoption("circuits_plan") or stopped:
+        return None
+    from .plan import show
+
+    show(session)
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember which test claims belong to; a rerun of a test starts with none."""
+    item.config.stash[STATE].item = item
+    item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("circuits_")]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach the records of the test's claims to its report, so that they reach the controller from any worker."""
+    report = yield
+    state = item.config.stash[STATE]
+    records = state.take(item.nodeid)
+    if call.excinfo is not None and (report.failed or hasattr(report, "wasxfail")):
+        explain_failure = getattr(item, "circuits_failure", None)
+        if explain_failure is not None and not records and call.when != "teardown":
+            records = explain_failure(call.excinfo)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None and call.excinfo is not None and getattr(call.excinfo.value, "is_explanation", False):
+        crash.message = str(call.excinfo.value)  # the short summary has no room for the exception's name
+    if records:
+        report.circuits = [record | {"place": state.place(item.nodeid)} for record in records]  # type: ignore[attr-defined]
+        told = [(f"circuits_{k}", r[k]) for r in records for k in ("verdict", "estimate", "interval") if r[k] is not None]
+        report.user_properties += told
+        item.user_properties += told  # JUnit takes them from the report of the teardown
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> tuple[str, str, str] | None:
+    """Verdicts have words of their own; a claim that is not certified as it should be is a failure."""
+    records = getattr(report, "circuits", None)
+    if not records or report.when != "call" or hasattr(report, "wasxfail"):
+        return None
+    from ..report.renderers.status import failed, passed
+
+    if report.passed:
+        return "passed", ".", passed(records)
+    found = failed(records, config.stash[STATE].inconclusive) if report.failed else None
+    return None if found is None else ("failed", *found)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The verdict table, and annotations when run on GitHub."""
+    state = config.stash[STATE]
+    content = state.document()
+    if content["claims"]:
+        from ..report.renderers.terminal import table
+
+        terminalreporter.section("circuits")
+        for line in table(content):
+            terminalreporter.write_line(line)
+    _baselines(terminalreporter, state, content)
+    if "mutation" in content:
+        from ..report.renderers.mutation import lines
+
+        terminalreporter.section("circuits mutation")
+        for line in lines(content["mutation"]):
+            terminalreporter.write_line(line)
+    elif state.stage is not None and content["claims"]:
+        told = "no result about mutants, since the run was stopped; run again: what was measured of them is kept"
+        terminalreporter.write_line(told, yellow=True)
+    if state.unwritten:
+        terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
+    elif state.report is not None:
+        terminalreporter.write_line(f"report: {config.getoption('circuits_json')}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from ..report.renderers.github import commands
+
+        others = config.pluginmanager.hasplugin("pytest_github_actions_annotate_failures")  # it annotates failed tests, not specs
+        for line in commands(content, config.rootpath, claims=not others):
+            terminalreporter.write_line(line)
+
+
+def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -> None:
+    """What moved against the baselines, and what was written to them."""
+    from ..report.renderers.baseline import lines
+
+    told = lines(content, adds=state.desk.mode is not None)
+    if told:
+        terminalreporter.section("circuits against the baseline")
+    for line in (*told, *state.desk.told):
+        terminalreporter.write_line(line)
+    for problem in state.desk.problems:
+        terminalreporter.write_line(f"ERROR: {problem}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the JSON report; the controller alone does so."""
+    state = session.config.stash[STATE]
+    if not state.write() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+    if state.stage is not None and not state.stage.passed and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,357 @@
+"""What one pytest process keeps while it runs: the lab, and the records of the claims judged so far."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ..core.spec_files import SUFFIX
+from ..baseline.manager import OFF, Desk, under_ci
+from ..core.sources import DTYPES
+
+if TYPE_CHECKING:
+    from ..claims.evaluation import Judgement
+    from ..claims.question import Question
+    from ..core.sources import ModelSource
+    from ..measurement.events import Listener
+    from ..measurement.executor import Lab
+    from ..measurement.store import Store
+    from ..mutation.run import Stage
+    from ..properties.protocol import Recorded
+
+Setting = Callable[[pytest.Config, str], Any]
+Record = dict[str, Any]
+
+
+class Session:
+    """State of one process, also registered as a plugin: on the controller it hears of every report, wherever it was made."""
+
+    def __init__(self, config: pytest.Config, setting: Setting) -> None:
+        self.config, self._setting = config, setting
+        self.item: pytest.Item | None = None
+        self.overrides = _overrides(config.getoption("circuits_model"))
+        self.used_overrides: set[str] = set()
+        self.inconclusive: str = setting(config, "inconclusive") or "fail"
+        if self.inconclusive not in ("fail", "skip", "pass"):
+            raise pytest.UsageError(f"circuits_inconclusive must be fail, skip or pass, got {self.inconclusive!r}")
+        self.batch_size = _whole(setting(config, "batch_size"))
+        self.seed: int = config.getoption("circuits_seed")
+        if self.seed < 0:
+            raise pytest.UsageError(f"circuits-seed must be a whole number of at least 0, got {self.seed}")
+        dtype = setting(config, "dtype")
+        if dtype is not None and dtype not in DTYPES:
+            raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+        self.report = _report_path(config)
+        self.desk = _desk(config, setting)
+        self.unwritten: str | None = None
+        self.stage = _stage(config)
+        self.undistributed = False
+        self._started = time.perf_counter()
+        self._pending: dict[str, list[Record]] = {}
+        self._places: dict[str, int] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._errors: list[Record] = []
+        self._document: Record | None = None
+        self.handed_over: dict[ModelSource, Any] = {}
+        self._lab: Lab | None = None
+        self._listener: Listener | None = None
+        self._scratch: Store | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process runs tests for another one (xdist)."""
+        return hasattr(self.config, "workerinput")
+
+    def lab(self) -> Lab:
+        """The lab, made when the first claim runs. No property: pytest 8 evaluates those of every plugin when it looks for fixtures."""
+        if self._lab is None:
+            from ..measurement.executor import Lab
+
+            setting = self._setting
+            self._lab = Lab(
+                self._store(),
+                device=setting(self.config, "device"),
+                dtype=setting(self.config, "dtype"),
+                batch_size=self.batch_size,
+                offline=bool(setting(self.config, "offline")),
+                on_event=self._listen(),
+            )
+        return self._lab
+
+    def watch(self, listener: Listener) -> None:
+        """Have the lab and its store tell this listener what they do; before the lab is made."""
+        self._listener = listener
+
+    def _listen(self) -> Listener:
+        from ..measurement.events import warn
+
+        return self._listener or warn
+
+    def _store(self) -> Store:
+        from ..measurement.store import Store
+
+        scratch = self.scratch()
+        if scratch is not None:
+            return Store(scratch, on_event=self._listen())
+        given = self.config.getoption("circuits_cache_dir")
+        if given is not None:  # as every path on the command line, from the working directory
+            return Store(Path(self.config.invocation_params.dir, given).expanduser(), on_event=self._listen())
+        folder = Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
+        return Store(folder, on_event=self._listen())
+
+    def scratch(self) -> str | None:
+        """The folder of measurements that are not kept, the same for all workers; None when they are kept."""
+        if not self._setting(self.config, "no_cache"):
+            return None
+        given = getattr(self.config, "workerinput", {}).get("circuits_scratch")
+        if given is not None:
+            return str(given)
+        if self._scratch is None:
+            from ..measurement.store import Store
+
+            self._scratch = Store.temporary()
+        return str(self._scratch.folder)
+
+    def close(self) -> None:
+        """Remove the scratch folder; only the process that made it does."""
+        if self._scratch is not None:
+            self._scratch.discard()
+            self._scratch = None
+
+    def shown(self, nodeid: str) -> str:
+        """A node id as it has to be typed in the working directory."""
+        file, colons, rest = nodeid.partition("::")
+        return os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir) + colons + rest
+
+    def shortened(self, text: str) -> str:
+        """A text with paths below the working directory written from there: the first line has to fit a terminal."""
+        return text.replace(f"{self.config.invocation_params.dir}{os.sep}", "")
+
+    def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
+        """Keep the record of a claim of the running test."""
+        from ..baseline.entries import kept_of
+        from ..report.document import plain
+        from ..report.record import claim_record
+
+        assert self.item is not None
+        made = claim_record(self.item.nodeid, judgement, {**facts, "seed": self.seed}, passed=passed)
+        if "measured_on" in facts:
+            made["kept"] = {} if judgement.estimate is None else plain(kept_of(judgement.estimate))
+        self._pending.setdefault(self.item.nodeid, []).append(made)
+        return made
+
+    def record_failure(self, nodeid: str, facts: Mapping[str, Any], reason: str, error: str) -> Record:
+        """The record of a claim that an unforeseen exception stopped."""
+        from ..claims.evaluation import Judgement
+        from ..core.verdict import INVALID, Verdict
+        from ..measurement.cost import Cost
+        from ..report.record import claim_record
+
+        judgement = Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
+        return claim_record(nodeid, judgement, {**facts, "seed": self.seed}, passed=False)
+
+    def recorded(self, nodeid: str, question: Question, of: str = "") -> Recorded | None:
+        """What a claim about drift is compared with; None for any other. `of` is the claim that it is about, if that has a name.
+
+        Raises `BaselineError`.
+        """
+        if question.property != "drift":
+            return None
+        from ..baseline.entries import measured_on
+
+        on = measured_on(self.lab(), question)
+        return self.desk.recorded(nodeid, self.shown(nodeid), of, on["tokenizer"], on["versions"])
+
+    def take(self, nodeid: str) -> list[Record]:
+        """The records that a test made, once."""
+        return self._pending.pop(nodeid, [])
+
+    def place(self, nodeid: str) -> int:
+        """Where a test stands in the order of collection, which is the same in every worker."""
+        return self._places.get(nodeid, 0)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect records; a rerun of a test replaces what it said before."""
+        if report.when == "setup":
+            self._records.pop(report.nodeid, None)
+        for record in getattr(report, "circuits", ()):
+            self._records.setdefault(report.nodeid, []).append(record | {"outcome": _outcome(report)})
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Collect mistakes of spec files; several workers report the same ones."""
+        if not self.is_worker and getattr(report, "circuits_usage", None):
+            raise pytest.UsageError(report.circuits_usage)
+        self._errors += [error for error in getattr(report, "circuits_errors", ()) if error not in self._errors]
+
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """A model on the command line that no spec has is a mistake, not a no-op; a worker leaves it to the controller to say so."""
+        self._places = {item.nodeid: i for i, item in enumerate(items)}
+        unused = sorted(set(self.overrides) - self.used_overrides)
+        if unused and not session.testsfailed:
+            told = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name"
+            report = pytest.CollectReport("--circuits-model", "failed", told, [])
+            report.circuits_usage = told  # type: ignore[attr-defined]
+            self.config.hook.pytest_collectreport(report=report)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Left to itself, xdist would run the tests of the other files and end with exit code 1."""
+        if self._errors and not self.config.getoption("continue_on_collection_errors"):
+            files = len({error["file"] for error in self._errors})
+            raise pytest.Session.Interrupted(f"{files} error{'s' * (files != 1)} during collection")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """After the tests, the mutants; not after a run that was stopped."""
+        result = yield
+        if self.stage is not None and not self.config.getoption("circuits_plan") and not self.config.getoption("collectonly"):
+            reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+            quiet = reporter is None or self.config.get_verbosity() < 0
+            notes = ("-n was not used: mutants are made in one process, which the tests ran in as well",) if self.undistributed else ()
+            if not quiet:
+                reporter.write_line("")  # type: ignore[union-attr]
+            self.stage.run(self.lab(), self.inconclusive != "fail", (lambda line: None) if quiet else reporter.write_line, notes)  # type: ignore[union-attr]
+        return result
+
+    def document(self) -> Record:
+        """The JSON document of all claims, in the order of the files. Made once, so that all reports say the same."""
+        if self._document is None:
+            from ..baseline.compare import summary
+            from ..report.document import document
+
+            records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["place"]))
+            for record in records:
+                record.pop("place")
+            self.desk.settle(records)
+            self._document = document(records, time.perf_counter() - self._started, self._errors, seed=self.seed)
+            self._document["suite"]["drift"] = summary(self._document["claims"])
+            if self.stage is not None and self.stage.result is not None:
+                self._document["mutation"] = self.stage.result
+        return self._document
+
+    def write(self) -> bool:
+        """Write the JSON document and the baselines where the options say. False when that is not possible: `unwritten` and the
+        desk's `problems` say why.
+        """
+        if self.is_worker:
+            return True
+        self.document()
+        if self.desk.writes:
+            self.desk.finish(self._all_tests() if self.desk.prune else {})
+        if self.report is None:
+            return not self.desk.problems
+        from ..report.document import write
+
+        try:
+            write(self.report, self.document())
+        except OSError as problem:
+            self.unwritten = f"the report cannot be written: {problem}"
+        return self.unwritten is None and not self.desk.problems
+
+    def _all_tests(self) -> dict[str, list[str]]:
+        """The node ids of all tests of the specs that ran, those that were not selected as well: what a baseline may hold."""
+        from ..spec.load import load_suite
+
+        files = {record["file"] for made in self._records.values() for record in made if record["file"].endswith(SUFFIX)}
+        suites = {file: load_suite(self.config.rootpath / file, models=self.overrides, unknown="ignore") for file in sorted(files)}
+        return {file: ["::".join((file, case.name, *case.ids)) for case in suite.claims] for file, suite in suites.items()}
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    """As pytest's summary line counts it."""
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.skipped else "xpassed"
+    return report.outcome
+
+
+def _report_path(config: pytest.Config) -> Path | None:
+    """Where the JSON document goes: checked before anything is measured. No report of a run without tests."""
+    given = config.getoption("circuits_json")
+    if given is None:
+        return None
+    path = Path(config.invocation_params.dir, given).expanduser()
+    above = next(folder for folder in path.parents if folder.exists())
+    if path.is_dir() or not above.is_dir():
+        what = "is a folder; give the name of a file" if path.is_dir() else f"cannot be written: {above} is a file"
+        raise pytest.UsageError(f"--circuits-json: {path} {what}")
+    return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
+
+
+def _desk(config: pytest.Config, setting: Setting) -> Desk:
+    """Baselines, as the options say. Raises `UsageError` under continuous integration for those that write."""
+    mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
+    given = config.getoption("circuits_baseline")
+    place: Path | str | None = None
+    if given is not None:
+        place = given if given == OFF else Path(config.invocation_params.dir, given).expanduser()
+    elif setting(config, "baseline") is not None:
+        given = setting(config, "baseline")
+        place = given if given == OFF else Path(config.rootpath, given).expanduser()
+    writes = [name for name, on in (("--circuits-update-baseline", mode), ("--circuits-prune-baseline", prune)) if on]
+    variable = under_ci(os.environ)
+    if writes and variable:
+        raise pytest.UsageError(
+            f"{writes[0]} is refused under continuous integration (the environment variable {variable} is set): a baseline is measured on "
+            f"the release and committed by somebody who has read it; run this on a machine of your own, or unset {variable}"
+        )
+    if mode and config.getoption("circuits_seed"):
+        raise pytest.UsageError(
+            "--circuits-update-baseline with --circuits-seed would keep the results of other prompts than the spec's; leave one of them out"
+        )
+    if writes and place == OFF:
+        raise pytest.UsageError(f"--circuits-baseline=none and {writes[0]} contradict each other")
+    if isinstance(place, Path) and not place.exists() and not mode:
+        raise pytest.UsageError(f"--circuits-baseline: there is no {place}; give a baseline file, the folder that has it, or none")
+    idle = config.getoption("collectonly") or config.getoption("circuits_plan")
+    return Desk(config.rootpath, place, None if idle else mode, prune and not idle)
+
+
+def _stage(config: pytest.Config) -> Stage | None:
+    """What `--circuits-mutate` asks for; None without it."""
+    wanted, threshold = config.getoption("circuits_mutate"), config.getoption("circuits_mutate_score")
+    if wanted is None:
+        if threshold is not None:
+            raise pytest.UsageError("--circuits-mutate-score says how many mutants have to be noticed; add --circuits-mutate to make them")
+        return None
+    if config.getoption("circuits_update_baseline"):
+        raise pytest.UsageError(
+            "--circuits-mutate with --circuits-update-baseline would compare mutants with a baseline that this run writes; "
+            "run one after the other"
+        )
+    from ..errors import OptionError
+    from ..mutation.run import Stage
+
+    try:
+        return Stage(wanted, threshold)
+    except OptionError as problem:
+        raise pytest.UsageError(f"--circuits-mutate: {problem}") from None
+
+
+def _overrides(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise pytest.UsageError(f"--circuits-model needs NAME=PATH, got {text!r}")
+        if name in found:
+            raise pytest.UsageError(f"--circuits-model: {name!r} is given twice")
+        found[name] = path
+    return found
+
+
+def _whole(text: Any) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise pytest.UsageError(f"circuits-batch-size must be a whole number of at least 1, got {text!r}")
+    return number

@@ -1,0 +1,1 @@
+"""Published data in local files: ARC, MIB, and the tables of EAP."""

@@ -13,19 +13,19 @@ from typing import Any
 
 from torch import nn
 
-from .ablation import KINDS
+from .ablation import ABLATIONS
 from .ablation.each import ablate_each
 from .ablation.run import ablate
 from .ablation.sweep import sweep
 from .attribution import METHODS
 from .attribution.conservation import conservation
-from .attribution.method import Call, attribute
-from .core.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
+from .attribution.method import AttributeOptions, attribute
+from .core.results import Attribution, ComponentNorms, Conservation, Description, Outcome, SweepOutcome
 from .core.units import level_of
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .inspection.locate import anatomy_of
 from .inspection.self_check import self_check
-from .measurement.trials import Answer, answer_of, trial_of
+from .measurement.trials import TrialAnswer, answer_of, trial_of
 from .model.contributions import contribution_norms
 from .model.encoding import EncodedTask, encode
 from .model.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer
@@ -114,7 +114,7 @@ class Subject:
         size. Raises `OptionError`, `TaskError`, `MeasurementError`.
         """
         encoded = self.encode(task)
-        call = Call(metric, level, batch_size, _chosen(encoded, examples), reduce, options, top)
+        call = AttributeOptions(metric, level, batch_size, _chosen(encoded, examples), reduce, options, top)
         return attribute(self._runner, encoded, METHODS.get(method), call)
 
     def ablate(
@@ -168,7 +168,7 @@ class Subject:
         With the option `each` the i-th set is ablated on the i-th example and on no other; arrays [1, n_examples].
         """
         site, each = options.pop("site", "mlp_activation"), options.pop("each", False)
-        chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
+        chosen, encoded = with_options(ABLATIONS.get(kind), options), self.encode(task)
         rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
         run = ablate_each if each else ablate
         return run(self._runner, encoded, [_names(s) for s in sets], mode, chosen, level, metric, batch_size, rows, others, site)
@@ -182,7 +182,7 @@ class Subject:
         kind: str = "zero",
         metric: str = "logit_diff",
         **options: Any,
-    ) -> Answer:
+    ) -> TrialAnswer:
         """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
 
         `like`: the task whose way of scoring applies; without it the answer is compared with the foils if there are any, else with the
@@ -206,11 +206,11 @@ class Subject:
         **options: Any,
     ) -> SweepOutcome:
         """Exact effect of every component on its own; arrays [n_examples, n_components] with the intact model as `baseline`."""
-        chosen, encoded = with_options(KINDS.get(kind), options), self.encode(task)
+        chosen, encoded = with_options(ABLATIONS.get(kind), options), self.encode(task)
         rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
         return sweep(self._runner, encoded, chosen, metric, batch_size, rows, others)
 
-    def norms(self, task: Task, examples: Examples = None, batch_size: int | None = None) -> Norms:
+    def norms(self, task: Task, examples: Examples = None, batch_size: int | None = None) -> ComponentNorms:
         """Mean L2 norm of each component's own contribution, over all positions of the clean prompts; values [n_components].
 
         A head contributes its slice of the output projection's input through its rows of that projection, an MLP its down projection's

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from pytest_circuits.ablation import KINDS
+from pytest_circuits.ablation import ABLATIONS
 from pytest_circuits.attribution import METHODS
 from pytest_circuits.cli.main import main
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
 
-LISTS = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS}
+LISTS = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": ABLATIONS}
 EVERY = [(kind, name) for kind, registry in LISTS.items() for name in registry]
 
 

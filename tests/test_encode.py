@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits import PromptPair, Task, TaskError, load_task
 from pytest_circuits.model.encoding import encode
-from pytest_circuits.model.tokenization import Coder
+from pytest_circuits.model.tokenization import Tokenization
 from pytest_circuits.tasks import TASKS
 
 DATA = Path(__file__).parent / "data" / "gpt2-bpe" / "tokenizer.json.gz"
@@ -102,7 +102,7 @@ def test_a_digit_is_joined_directly_where_the_prompts_tokens_survive_that(gpt2):
 @settings(max_examples=100, deadline=None)
 @given(prompt=st.text("ab1 .=\n(", min_size=1, max_size=12), answer=st.text("ab1 .", min_size=1, max_size=5))
 def test_prompt_and_answer_are_a_tokenization_of_the_joint_text(gpt2, prompt, answer):
-    joint, begin = Coder(gpt2, "a").continuation(prompt, answer)
+    joint, begin = Tokenization(gpt2, "a").continuation(prompt, answer)
     assert gpt2.decode(joint) in (prompt + answer, f"{prompt} {answer}")
     assert gpt2(gpt2.decode(joint))["input_ids"] == list(joint)
     alone = gpt2(prompt)["input_ids"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import judge
+from pytest_circuits.claims.evaluation import decide_outcome
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost
@@ -29,7 +29,7 @@ def record(low, high, level=None, name="c"):
         "bound": {"at_least": 0.5}, "expect": "certified", "file": "s.circuits.yaml", "line": 1,
     }  # fmt: skip
     outcome = Estimate((low + high) / 2, (low, high), 100) if high is not None else Invalid("nothing")
-    made = claim_record(f"s.circuits.yaml::{name}::m::t", judge(outcome, Bound(0.5), Cost(), None), facts) | {"outcome": "failed"}
+    made = claim_record(f"s.circuits.yaml::{name}::m::t", decide_outcome(outcome, Bound(0.5), Cost(), None), facts) | {"outcome": "failed"}
     return made | {"refuted_at": level} if level is not None else made
 
 
@@ -118,5 +118,5 @@ def test_an_explanation_says_how_strongly_a_claim_is_refuted_and_whether_that_su
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
 def test_the_level_of_a_refutation_is_never_above_its_confidence_by_rounding(confidence):
-    made = judge(Estimate(0.2, (0.1, 0.3), 10, confidence), Bound(0.5), Cost(), None)
+    made = decide_outcome(Estimate(0.2, (0.1, 0.3), 10, confidence), Bound(0.5), Cost(), None)
     assert f"{made.refuted_at!r}" == f"{round(1 - confidence, 2)!r}"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import Judgement, judge
+from pytest_circuits.claims.evaluation import Judgement, decide_outcome
 from pytest_circuits.core.results import Description
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import INVALID, Bound, Estimate, Verdict
@@ -38,7 +38,7 @@ def record(outcome=None, model=MODEL, cost=None, passed=None, nodeid="s.circuits
     facts = FACTS | facts
     bound = Bound(*facts["bound"]["within"]) if "within" in facts["bound"] else Bound(**facts["bound"])
     outcome = Estimate(0.4, (0.3, 0.45), 100, 0.9) if outcome is None else outcome
-    return claim_record(nodeid, judge(outcome, bound, cost or Cost(), model), facts, passed=passed) | {"outcome": "failed"}
+    return claim_record(nodeid, decide_outcome(outcome, bound, cost or Cost(), model), facts, passed=passed) | {"outcome": "failed"}
 
 
 class Word(str, Enum):  # noqa: UP042 (StrEnum prints otherwise)

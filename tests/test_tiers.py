@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from pytest_circuits.claims.evaluation import judge
+from pytest_circuits.claims.evaluation import decide_outcome
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
@@ -30,7 +30,7 @@ def claim(name, bound, interval=(0.4, 0.6), model="m", expect="certified", **par
     nodeid = f"s.circuits.yaml::{name}{next(NUMBER)}::{model}"
     outcome = interval if isinstance(interval, Exception) else Estimate(sum(interval) / 2, interval, 100)
     facts = describe(nodeid, 1, name, name, checked, model, tasks, bound, expect)
-    return claim_record(nodeid, judge(outcome, bound, Cost(), None), facts) | {"outcome": "passed"}
+    return claim_record(nodeid, decide_outcome(outcome, bound, Cost(), None), facts) | {"outcome": "passed"}
 
 
 def of(kind, task="ioi", **more):

@@ -14,12 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_circuits.core.results import Attribution, Conservation, Description, Encoded, Outcome, SweepOutcome
-from pytest_circuits.core.results import Norms as NormsResult
+from pytest_circuits.core.results import ComponentNorms as NormsResult
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.measurement.example_selection import examples_of
-from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Read, Sweep, Unforeseen
+from pytest_circuits.measurement.requests import (
+    Ablate,
+    Attribute,
+    ComponentNorms,
+    Conserve,
+    Describe,
+    Encode,
+    LoadTask,
+    PlanBoundary,
+    Sweep,
+)
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.tasks.base import PromptPair, Task
@@ -102,9 +112,9 @@ class World:
         self.asked.append(request)
         if isinstance(request, Describe):
             return Description(self.fingerprint, "made-up", 1, self.universe, "float32")
-        if isinstance(request, Unforeseen):
+        if isinstance(request, PlanBoundary):
             return None
-        if isinstance(request, Read):
+        if isinstance(request, LoadTask):
             return _written(request.task.name, self.tasks[request.task.name])
         if request.task.kind == DRAWN:
             return self._of_drawn(request)
@@ -114,7 +124,7 @@ class World:
             return encoded
         chosen = examples_of(request.part, encoded)
         rows = np.arange(task.n) if chosen is None else chosen
-        if isinstance(request, Norms):
+        if isinstance(request, ComponentNorms):
             norms = np.arange(1, self.universe.components + 1) if task.norms is None else task.norms
             return NormsResult(np.asarray(norms, np.float32), self.universe.component_names)
         if isinstance(request, Conserve):

@@ -1,10 +1,10 @@
-"""Ablation kinds. One file each, plus one line in `KINDS`; importing this package imports no torch."""
+"""Ablation kinds. One file each, plus one line in `ABLATIONS`; importing this package imports no torch."""
 
 from __future__ import annotations
 
 from ..registry import Registry
 
-KINDS = Registry(
+ABLATIONS = Registry(
     "ablation",
     "pytest_circuits.ablations",
     {

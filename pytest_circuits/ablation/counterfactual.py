@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .kind import Kind, Replace, Setting
+from .kind import Ablation, AblationContext, Replace
 
 
 @dataclass(frozen=True)
-class Counterfactual(Kind):
+class Counterfactual(Ablation):
     """Units are replaced, position by position, with their values on the example's own corrupt prompt."""
 
     name: ClassVar[str] = "counterfactual"
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """Corrupt activations of each batch."""
         return lambda batch: setting.runner.activations(batch.corrupt, setting.sites)

@@ -13,8 +13,8 @@ from ..model.comparison import with_intact
 from ..model.encoding import EncodedTask
 from ..model.hooks import measuring
 from ..model.runner import Runner
-from .kind import Kind, Setting
-from .run import Ledger
+from .kind import Ablation, AblationContext
+from .run import OutcomeLedger
 from .sets import UnitSets, sets_of
 from .stacked import edited_logits
 
@@ -24,7 +24,7 @@ def ablate_each(
     task: EncodedTask,
     sets: Sequence[Sequence[str]],
     mode: str,
-    kind: Kind,
+    kind: Ablation,
     level: str,
     metric: str,
     batch_size: int | None,
@@ -45,8 +45,8 @@ def ablate_each(
     if not isinstance(chosen, UnitSets) or chosen.spots:
         raise OptionError("a set for each example is made of components or neurons, without positions")
     masks = ~chosen.masks if chosen.keep else chosen.masks
-    setting = Setting(runner, task, chosen.sites, examples, reference, batch_size)
-    ledger = Ledger(1, n, metric)
+    setting = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
+    ledger = OutcomeLedger(1, n, metric)
     with measuring(runner.model):
         values = kind.prepare(setting)
         places = kind.places(setting)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..core.edges import EdgeReader
 from ..model.batches import Batch
-from ..model.hooks import Edit, Taps
+from ..model.hooks import Edit, Hooks
 from ..model.layout import Anatomy, Block
 from ..model.precision import wide
 from ..model.projections import in_out
@@ -32,7 +32,7 @@ def edge_logits(runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tens
     it always does.
     """
     surgery = _Surgery(runner.anatomy, masks.to(runner.device), len(batch))
-    with torch.no_grad(), Taps() as taps:
+    with torch.no_grad(), Hooks() as taps:
         surgery.install(taps, sites, values)
         return runner.logits(batch.clean.repeat(len(masks), 1), batch.tail)
 
@@ -59,7 +59,7 @@ class _Surgery:
         self.exchanged: list[tuple[Tensor, Tensor]] = []  # components, and replacement − contribution [sets, components, rows·T·d]
         self._inside = False
 
-    def install(self, taps: Taps, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
+    def install(self, taps: Hooks, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
         """Watch the removed sources, and change what the readers read."""
         for site, value in zip(sites, values, strict=True):
             mine = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
@@ -103,7 +103,7 @@ class _Surgery:
         change = change * site.block.scale
         self.exchanged.append((units + site.columns.start, change.flatten(2)))
 
-    def _post_norm(self, taps: Taps, site: Site) -> None:
+    def _post_norm(self, taps: Hooks, site: Site) -> None:
         """Take what `_exchange` notes of a site through the post-norm that follows it."""
         module = site.block.attention_post_norm if site.kind == "heads" else site.block.mlp_post_norm
         if module is None:
@@ -145,7 +145,7 @@ class _Surgery:
             out[sets] = kept
         return out.flatten(0, 1)
 
-    def _attention(self, taps: Taps, block: Block, readers: list[EdgeReader]) -> None:
+    def _attention(self, taps: Hooks, block: Block, readers: list[EdgeReader]) -> None:
         """Queries, keys and values of a layer, projection by projection."""
         modules = {id(block.readers[r.part].module): block.readers[r.part].module for r in readers}
         for key, module in modules.items():
@@ -155,7 +155,7 @@ class _Surgery:
             edit: Edit = lambda y, b=block, p=module, m=mine, x=stream: self._project(b, p, m, x[0], y)  # type: ignore[misc]  # noqa: E731
             taps.on_output(module, self._guarded(edit), what)
 
-    def _stream(self, taps: Taps, module: nn.Module, label: str) -> list[Tensor]:
+    def _stream(self, taps: Hooks, module: nn.Module, label: str) -> list[Tensor]:
         """What a module reads, in a list that holds it once the module was called."""
         kept: list[Tensor] = []
         taps.on_input(module, self._guarded(lambda x: kept.__setitem__(slice(None), [x])), label)
@@ -174,7 +174,7 @@ class _Surgery:
             y = self._put(y, pattern, new, columns)
         return y
 
-    def _mlp(self, taps: Taps, block: Block, readers: list[EdgeReader]) -> None:
+    def _mlp(self, taps: Hooks, block: Block, readers: list[EdgeReader]) -> None:
         """The input of a layer's MLP."""
         if not readers:
             return

@@ -19,7 +19,7 @@ Replace = Callable[[Batch], Sequence[Tensor | Change]]
 
 
 @dataclass(frozen=True)
-class Setting:
+class AblationContext:
     """What an ablation runs on. `examples` are ablated; `reference` are the examples that means are taken over (None: all)."""
 
     runner: Runner
@@ -36,7 +36,7 @@ class Setting:
         return self.runner.batch_size(self.batch_size, longest)
 
 
-class Kind:
+class Ablation:
     """Base of ablation kinds: `prepare` measures what is needed once and returns, for each batch, one value a site: a tensor that
     broadcasts to [batch, T, units, width], or a function from the activations [sets, batch, T, units, width] of the changed run.
     """
@@ -44,7 +44,7 @@ class Kind:
     name: ClassVar[str]
     levels: ClassVar[tuple[str, ...]] = ("component", "neuron", "edge")
 
-    def places(self, setting: Setting) -> list[Site]:
+    def places(self, setting: AblationContext) -> list[Site]:
         """Where the values are put, one place a site of `setting`; by default these sites themselves."""
         return setting.sites
 
@@ -53,6 +53,6 @@ class Kind:
         if level not in self.levels:
             raise OptionError(f"{self.name} ablation does not work at level {level!r}; {suggestion(level, self.levels)}")
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """Values for the batches of `setting`."""
         raise NotImplementedError

@@ -10,11 +10,11 @@ from torch import Tensor
 from ..errors import OptionError
 from ..model.batches import batches
 from ..model.precision import wide
-from .kind import Kind, Replace, Setting
+from .kind import Ablation, AblationContext, Replace
 
 
 @dataclass(frozen=True)
-class Mean(Kind):
+class Mean(Ablation):
     """Units are replaced with their mean over the reference examples.
 
     prompts: whether the means are over `clean` or `corrupt` prompts. positions: `pooled` takes one mean over all
@@ -26,7 +26,7 @@ class Mean(Kind):
     positions: Literal["pooled", "each"] = "pooled"
     name: ClassVar[str] = "mean"
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """Means, taken once."""
         for name, value, allowed in (("prompts", self.prompts, ("clean", "corrupt")), ("positions", self.positions, ("pooled", "each"))):
             if value not in allowed:

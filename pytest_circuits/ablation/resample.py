@@ -11,17 +11,17 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..model.batches import Batch
-from .kind import Kind, Replace, Setting
+from .kind import Ablation, AblationContext, Replace
 
 
 @dataclass(frozen=True)
-class Resample(Kind):
+class Resample(Ablation):
     """Units are replaced, position by position, with their values on another clean prompt of the same length, drawn by `seed`."""
 
     seed: int = 0
     name: ClassVar[str] = "resample"
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """Activations of each example's donor."""
         task = setting.task
         chosen = list(range(task.n)) if setting.examples is None else [int(i) for i in setting.examples]

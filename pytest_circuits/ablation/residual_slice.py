@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from ..errors import OptionError
 from ..model.sites import Site
-from .kind import Kind, Replace, Setting
+from .kind import Ablation, AblationContext, Replace
 from .mean import Mean
 
 
 @dataclass(frozen=True)
-class ResidualSlice(Kind):
+class ResidualSlice(Ablation):
     """For replication only; this is not head ablation, use `mean` for that. Source: the code of The Gradient-Causal Gap.
 
     For head h, dimensions h·d_head … (h+1)·d_head of the attention's output, *after* the output projection, are overwritten with the
@@ -25,7 +25,7 @@ class ResidualSlice(Kind):
     name: ClassVar[str] = "residual_slice"
     levels: ClassVar[tuple[str, ...]] = ("component",)
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """Means of what heads and MLPs compute. Raises `OptionError` where the slices would not be the stream."""
         anatomy = setting.runner.anatomy
         if anatomy.heads * anatomy.head_dim != anatomy.width:
@@ -36,6 +36,6 @@ class ResidualSlice(Kind):
             )
         return Mean().prepare(setting)
 
-    def places(self, setting: Setting) -> list[Site]:
+    def places(self, setting: AblationContext) -> list[Site]:
         """Behind the output projection for heads."""
         return [replace(site, kind="slices") if site.kind == "heads" else site for site in setting.sites]

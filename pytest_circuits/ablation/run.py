@@ -16,11 +16,11 @@ from ..model.encoding import EncodedTask
 from ..model.hooks import measuring
 from ..model.metrics import Targets, correct, log_prob, metric_function
 from ..model.runner import Runner
-from .kind import Kind, Setting
+from .kind import Ablation, AblationContext
 from .sets import sets_of
 
 
-class Ledger:
+class OutcomeLedger:
     """Collects outcomes: arrays [n_sets, n_examples]."""
 
     def __init__(self, sets: int, examples: int, metric: str) -> None:
@@ -52,7 +52,7 @@ def ablate(
     task: EncodedTask,
     sets: Sequence[Sequence[str]],
     mode: str,
-    kind: Kind,
+    kind: Ablation,
     level: str,
     metric: str,
     batch_size: int | None,
@@ -70,8 +70,8 @@ def ablate(
     chosen = sets_of(runner, task, sets, mode, level, site, examples)
     touched = chosen.touched()
     intact, changed = ([i for i, hit in enumerate(touched) if hit is wanted] for wanted in (False, True))
-    setting = Setting(runner, task, chosen.sites, examples, reference, batch_size)
-    ledger = Ledger(len(sets), task.n if examples is None else len(examples), metric)
+    setting = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
+    ledger = OutcomeLedger(len(sets), task.n if examples is None else len(examples), metric)
     size = setting.size(examples)
     with measuring(runner.model):
         values = kind.prepare(setting) if changed else None

@@ -9,11 +9,11 @@ from typing import ClassVar
 from torch import Tensor
 
 from ..errors import OptionError
-from .kind import Change, Kind, Replace, Setting
+from .kind import Ablation, AblationContext, Change, Replace
 
 
 @dataclass(frozen=True)
-class Scale(Kind):
+class Scale(Ablation):
     """Units are multiplied by `factor` at all positions: 0 is zero ablation, −1 turns them round, 2 doubles them (steering).
 
     What is multiplied is the unit's activation in the changed run, after whatever was done to the layers below. A factor of 1 would
@@ -34,7 +34,7 @@ class Scale(Kind):
                 "scale: a factor of 1 leaves every unit as it is, so nothing would be ablated; the intact model is the baseline"
             )
 
-    def prepare(self, setting: Setting) -> Replace:
+    def prepare(self, setting: AblationContext) -> Replace:
         """A multiplication at each site."""
         factor = float(self.factor or 0.0)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import OptionError, suggestion
 from ..model.batches import Batch
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from ..model.runner import Runner
 from ..model.sites import Site
 from .kind import Change
@@ -42,7 +42,7 @@ def edited_logits(
         return edit
 
     prefix = runner.starting_at(layer, residual.repeat(sets, 1, 1)) if residual is not None else nullcontext()
-    with torch.no_grad(), prefix, Taps() as taps:
+    with torch.no_grad(), prefix, Hooks() as taps:
         for site, value in zip(sites, values, strict=True):
             mask = masks[..., site.columns]
             if bool(mask.any()):

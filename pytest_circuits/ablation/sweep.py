@@ -13,15 +13,15 @@ from ..model.encoding import EncodedTask
 from ..model.hooks import measuring
 from ..model.runner import Runner
 from ..model.sites import sites_of
-from .kind import Kind, Setting
-from .run import Ledger
+from .kind import Ablation, AblationContext
+from .run import OutcomeLedger
 from .stacked import edited_logits
 
 
 def sweep(
     runner: Runner,
     task: EncodedTask,
-    kind: Kind,
+    kind: Ablation,
     metric: str,
     batch_size: int | None,
     examples: Sequence[int] | None,
@@ -34,9 +34,9 @@ def sweep(
     """
     kind.check_level("component")
     sites, universe = sites_of(runner.anatomy)
-    setting = Setting(runner, task, sites, examples, reference, batch_size)
+    setting = AblationContext(runner, task, sites, examples, reference, batch_size)
     n = task.n if examples is None else len(examples)
-    ledger, intact = Ledger(universe.components, n, metric), Ledger(1, n, metric)
+    ledger, intact = OutcomeLedger(universe.components, n, metric), OutcomeLedger(1, n, metric)
     step = runner.anatomy.heads + 1
     size = setting.size(examples)
     with measuring(runner.model):

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from ..model.batches import Batch
 from ..model.gradients import Rules, gradient_scores
-from .method import Job, Method, Positions
+from .method import AttributionMethod, Job, Positions
 
 
 @dataclass(frozen=True)
-class Atp(Method):
+class Atp(AttributionMethod):
     """Node attribution patching: Σ over positions and dimensions of (a(corrupt) − a(clean))·∂m/∂a, gradients at the clean input.
 
     It is the first-order estimate of m(unit patched with its corrupt value) − m(clean), and equals the signed sum of

@@ -14,7 +14,7 @@ from ..errors import MeasurementError, ModelError, OptionError, suggestion
 from ..model.batches import Batch
 from ..model.encoding import EncodedTask
 from ..model.gradients import Rules
-from ..model.hooks import Edit, Taps, measuring
+from ..model.hooks import Edit, Hooks, measuring
 from ..model.layout import Anatomy
 from ..model.metrics import metric_function
 from ..model.precision import wide
@@ -106,7 +106,7 @@ class _Seen:
     def run(self, batch: Batch, metric: str, rules: Rules | None) -> Tensor:
         """The metric of each example [batch]; fills the rest."""
         blocks = self.runner.anatomy.blocks
-        with torch.enable_grad(), Taps() as taps:
+        with torch.enable_grad(), Hooks() as taps:
             taps.on_input(blocks[0].module, self._boundary, "embeddings")
             for block in blocks:
                 taps.on_output(block.module, self._boundary, f"layer {block.index}")
@@ -138,7 +138,7 @@ class _Seen:
         self.stream.append(x if x.requires_grad else x.detach().requires_grad_())
         return self.stream[-1].clone()  # some layers add to the stream in place
 
-    def _watch(self, taps: Taps, norms: bool) -> None:
+    def _watch(self, taps: Hooks, norms: bool) -> None:
         for one in self.biased:
             if one.norm == norms:
                 edit: Edit = lambda y, one=one: self._output(one, y)  # type: ignore[misc]  # noqa: E731

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..model.batches import Batch
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from ..model.layout import Anatomy, Block
 from ..model.metrics import metric_function
 from ..model.precision import wide
@@ -18,11 +18,11 @@ from ..model.projections import in_out
 from ..model.runner import Runner
 from ..model.sites import Site
 from .edge_check import check_row_sums
-from .method import Job, Method
+from .method import AttributionMethod, Job
 
 
 @dataclass(frozen=True)
-class Eap(Method):
+class Eap(AttributionMethod):
     """score(u) = Σ over readers v of | Σ over positions and dimensions (a_u(corrupt) − a_u(clean))·∂m/∂in_v |.
 
     Positions are summed before the absolute value; readers are q of each query head, k and v of each key-value
@@ -122,7 +122,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
 
         return edit
 
-    with torch.enable_grad(), Taps() as taps:
+    with torch.enable_grad(), Hooks() as taps:
         if embedded is not None:
             taps.on_output(runner.embedding, lambda _: embedded, "token embedding")
         for site in sites:

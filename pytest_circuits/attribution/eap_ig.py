@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..model.batches import Batch
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from .eap import Eap, clean_pass, edge_scores, residual_changes
 from .edge_check import check_row_sums
 from .method import Job
@@ -61,7 +61,7 @@ class EapIg(Eap):
 def _embedded(job: Job, ids: Tensor) -> Tensor:
     """What the embedding module gives, user hooks and scaling included."""
     kept: list[Tensor] = []
-    with Taps() as taps:
+    with Hooks() as taps:
         taps.on_output(job.runner.embedding, lambda x: kept.append(x.detach().clone()), "token embedding")
         job.runner.logits(ids, 1)
     return kept[0]

@@ -9,13 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..ablation import KINDS
+from ..ablation import ABLATIONS
 from ..ablation.sweep import sweep
-from .method import Job, Method
+from .method import AttributionMethod, Job
 
 
 @dataclass(frozen=True)
-class Exact(Method):
+class Exact(AttributionMethod):
     """m(component replaced) − m(clean), measured.
 
     `kind` is what it is replaced with: `counterfactual` (its value on the corrupt prompt: activation patching), `zero`,
@@ -27,6 +27,6 @@ class Exact(Method):
 
     def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
         """All examples at once: [n_examples, components]."""
-        outcome = sweep(job.runner, job.task, KINDS.get(self.kind)(), job.metric, job.batch_size, job.examples, job.examples)
+        outcome = sweep(job.runner, job.task, ABLATIONS.get(self.kind)(), job.metric, job.batch_size, job.examples, job.examples)
         assert outcome.baseline is not None
         yield torch.arange(job.rows), torch.from_numpy(outcome.metric - outcome.baseline.metric[:, None])

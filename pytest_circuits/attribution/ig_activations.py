@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from ..model.batches import Batch
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from ..model.metrics import metric_function
 from ..model.precision import wide
 from ..model.sites import Site
 from .eap_ig import alphas
-from .method import Job, Method, Positions
+from .method import AttributionMethod, Job, Positions
 
 
 @dataclass(frozen=True)
-class IgActivations(Method):
+class IgActivations(AttributionMethod):
     """Σ (a(corrupt) − a(clean)) · mean over the path of ∂m/∂a, with one sublayer's output interpolated and the rest recomputed.
 
     Over the units of one sublayer the scores sum to m(sublayer patched) − m(clean), up to the error of the rule
@@ -62,7 +62,7 @@ class IgActivations(Method):
             if streams is not None and site.layer
             else nullcontext()
         )
-        with torch.enable_grad(), prefix, Taps() as taps:
+        with torch.enable_grad(), prefix, Hooks() as taps:
             site.tap(taps, put)
             logits = job.runner.logits(batch.clean.repeat(self.steps, 1), batch.tail)
             value = metric_function(job.metric)(logits, batch.targets.repeat(self.steps)).sum()

@@ -76,7 +76,7 @@ class Job:
         return list(batches(self.task, size, self.runner.device, self.runner.vocabulary, self.examples))
 
 
-class Method:
+class AttributionMethod:
     """Base of attribution methods: `scores(job, batch)` gives [batch, units].
 
     Options of a method are the dataclass fields of its subclass.
@@ -127,7 +127,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Call:
+class AttributeOptions:
     """How `attribute` was called; kept together because methods see all of it."""
 
     metric: str = "logit_diff"
@@ -139,7 +139,7 @@ class Call:
     top: int | None = None
 
 
-def attribute(runner: Runner, task: EncodedTask, method_class: type[Method], call: Call) -> Attribution:
+def attribute(runner: Runner, task: EncodedTask, method_class: type[AttributionMethod], call: AttributeOptions) -> Attribution:
     """Run a method over a task. Raises `OptionError` for a level, metric or option that it does not have, and
     `MeasurementError` when a score is not finite.
     """
@@ -180,7 +180,7 @@ def _passes(runner: Runner, before: tuple[float, float], rows: int) -> dict[str,
     return {"forwards": round(forwards / max(1, rows), 6), "backwards": round(backwards / max(1, rows), 6)}
 
 
-def _check_reduction(call: Call) -> None:
+def _check_reduction(call: AttributeOptions) -> None:
     if call.reduce not in (None, "mean"):
         raise OptionError(f"unknown reduction {call.reduce!r}; allowed: mean, or none")
     if call.top is not None and (isinstance(call.top, bool) or not isinstance(call.top, int) or call.top < 1):

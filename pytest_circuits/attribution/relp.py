@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import OptionError
 from ..model.gradients import Rules
-from ..model.hooks import Edit, Taps
+from ..model.hooks import Edit, Hooks
 from ..model.layout import Anatomy, Block
 from ..model.norms import Norm
 from ..model.precision import wide
@@ -54,7 +54,7 @@ def straight(value: Tensor, route: Tensor) -> Tensor:
     return value.detach() + (route - route.detach())
 
 
-def relp_rules(anatomy: Anatomy, taps: Taps) -> None:
+def relp_rules(anatomy: Anatomy, taps: Hooks) -> None:
     """Install all rules on a model."""
     for module_id, norm in anatomy.norms.items():
         _norm_rule(taps, norm, f"norm {module_id}")
@@ -71,7 +71,7 @@ def relp_rules(anatomy: Anatomy, taps: Taps) -> None:
         _softcap_rule(taps, anatomy)
 
 
-def _with_input(taps: Taps, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
+def _with_input(taps: Hooks, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
     """A rule that sees a module's input and output."""
     kept: list[Tensor] = []
 
@@ -83,11 +83,11 @@ def _with_input(taps: Taps, module: nn.Module, rule: Callable[[Tensor, Tensor], 
     taps.on_output(module, edit, label)
 
 
-def _norm_rule(taps: Taps, norm: Norm, label: str) -> None:
+def _norm_rule(taps: Hooks, norm: Norm, label: str) -> None:
     _with_input(taps, norm.module, lambda x, y: straight(y, norm.frozen_scale(x).to(y.dtype)), label)
 
 
-def _activation_rule(taps: Taps, module: nn.Module, label: str) -> None:
+def _activation_rule(taps: Hooks, module: nn.Module, label: str) -> None:
     def rule(x: Tensor, y: Tensor) -> Tensor:
         held = x.detach()
         at_zero = _slope_at_zero(module, held)
@@ -97,7 +97,7 @@ def _activation_rule(taps: Taps, module: nn.Module, label: str) -> None:
     _with_input(taps, module, rule, label)
 
 
-def _softcap_rule(taps: Taps, anatomy: Anatomy) -> None:
+def _softcap_rule(taps: Hooks, anatomy: Anatomy) -> None:
     """The cap comes after the last module: its input is the unembedding's output, its output the model's logits."""
     kept: list[Tensor] = []
     unembedding: nn.Module = anatomy.model.get_output_embeddings()  # type: ignore[operator]
@@ -120,7 +120,7 @@ def _slope_at_zero(module: nn.Module, like: Tensor) -> Tensor:
     return slope
 
 
-def _pattern_rule(taps: Taps, block: Block) -> None:
+def _pattern_rule(taps: Hooks, block: Block) -> None:
     """Detached queries and keys make the attention pattern a constant, whatever attention implementation runs."""
     q, k, v = (block.readers[name] for name in "qkv")
     if q.module is not k.module:

@@ -12,14 +12,14 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..model.batches import Batch
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from ..model.metrics import log_prob
 from ..model.precision import wide
-from .method import Job, Method
+from .method import AttributionMethod, Job
 
 
 @dataclass(frozen=True)
-class WeightGradient(Method):
+class WeightGradient(AttributionMethod):
     """Frobenius norm of the loss gradient of a head's value weights (its rows of W_V) or of an MLP's output matrix.
 
     The loss is the cross-entropy of the answer, the mean over its tokens. `normalisation`: `sqrt_parameters` divides
@@ -67,7 +67,7 @@ class WeightGradient(Method):
         anatomy.require_neurons("weight_gradient")
         inputs: dict[tuple[str, int], Tensor] = {}
         outputs: dict[tuple[str, int], Tensor] = {}
-        with torch.enable_grad(), Taps() as taps:
+        with torch.enable_grad(), Hooks() as taps:
             for block in anatomy.blocks:
                 for kind, module in (("value", block.readers["v"].module), ("down", block.mlp_output)):
                     key = (kind, block.index)

@@ -11,7 +11,7 @@ from ..properties.payload import as_kept, changed_parameters, named_sets
 if TYPE_CHECKING:
     from ..claims.question import Question
     from ..core.verdict import Estimate
-    from ..measurement.executor import Lab
+    from ..measurement.executor import Executor
 
 Record = Mapping[str, Any]
 Entry = dict[str, Any]
@@ -27,7 +27,7 @@ def model_of(key: str) -> str:
     return key.split("::")[1]
 
 
-def measured_on(lab: Lab, question: Question) -> dict[str, Any]:
+def measured_on(lab: Executor, question: Question) -> dict[str, Any]:
     """Digests of the tokenizer (None where only loading tells) and of each task's encoded prompts, and versions. Measures nothing."""
     from .. import __version__
     from ..errors import CircuitsError

@@ -14,14 +14,14 @@ from . import releases as mixing
 from .entries import Entry, changes, entry_of, hints, key_of, model_of, version_changes
 
 if TYPE_CHECKING:
-    from ..properties.protocol import Recorded
+    from ..properties.protocol import BaselineReference
 
 MODES = ("new", "changed", "all")
 CI = ("CI", "BUILD_NUMBER")  # as pytest tells that it runs under continuous integration
 OFF = "none"
 
 
-class Desk:
+class BaselineManager:
     """`root` is the folder that node ids are relative to; `given` the file or folder in place of the files beside the specs, or OFF.
 
     `mode` says which entries are written at the end, None: none are. `prune`: entries of tests that a spec no longer has go.
@@ -55,15 +55,17 @@ class Desk:
             self._read[path] = files.read(path)
         return self._read[path]
 
-    def recorded(self, nodeid: str, shown: str, of: str, tokenizer: str | None, versions: Mapping[str, Any]) -> Recorded:
+    def recorded(self, nodeid: str, shown: str, of: str, tokenizer: str | None, versions: Mapping[str, Any]) -> BaselineReference:
         """What a claim about drift is compared with: its entry, or else that of the claim in `of` (a node id without the file, or "").
 
         `shown` is its node id as it has to be typed. Raises `BaselineError`.
         """
-        from ..properties.protocol import Recorded
+        from ..properties.protocol import BaselineReference
 
         if self.off:
-            return Recorded(None, "--circuits-baseline=none leaves nothing to compare with; give a baseline, or leave the option out")
+            return BaselineReference(
+                None, "--circuits-baseline=none leaves nothing to compare with; give a baseline, or leave the option out"
+            )
         file, _, key = nodeid.partition("::")
         found, where = self.entries(file), self._shown(self.path(file))
         place = "" if self._given is None else f" --circuits-baseline={quote(where)}"
@@ -79,13 +81,13 @@ class Desk:
         if entry is not None:
             other = version_changes(entry, versions)
             if other:
-                return Recorded(None, other[0], command("all"), anew, again="anew")
-            return Recorded(entry, "", command("all"), anew, tuple(hints(entry, tokenizer)), again="anew")
+                return BaselineReference(None, other[0], command("all"), anew, again="anew")
+            return BaselineReference(entry, "", command("all"), anew, tuple(hints(entry, tokenizer)), again="anew")
         once: dict[str, Any] = {"command": command("new"), "writes": self.mode is not None, "weights": weights, "elsewhere": elsewhere}
         if lent is not None and not version_changes(lent, versions):
-            return Recorded(None, "", hints=tuple(hints(lent, tokenizer)), lent=lent, lender=repr(of), **once)
+            return BaselineReference(None, "", hints=tuple(hints(lent, tokenizer)), lent=lent, lender=repr(of), **once)
         what = "there is no baseline" if found is None else "the baseline has no entry for this claim"
-        return Recorded(None, f"{what} ({where})", **once)
+        return BaselineReference(None, f"{what} ({where})", **once)
 
     def settle(self, records: Iterable[dict[str, Any]]) -> None:
         """Move what a baseline keeps out of the records, and put the comparison with the baseline into them."""

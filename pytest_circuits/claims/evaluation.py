@@ -10,13 +10,13 @@ from ..core.results import Description
 from ..core.verdict import INCONCLUSIVE, INVALID, REFUTED, Bound, Estimate, Verdict, decide
 from ..errors import CircuitsError, Invalid
 from ..measurement.cost import Cost
-from ..measurement.executor import Lab
+from ..measurement.executor import Executor
 from ..measurement.request_trace import ElsewhereError, watched
-from ..measurement.requests import Request
+from ..measurement.requests import AnyRequest
 from . import sequential as looks
 from .question import Looks, Question
 from .refutation_level import level_of, smallest
-from .sample_size import supply_of
+from .sample_size import sample_size_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Measurement:
     outcome: Estimate | CircuitsError
     cost: Cost = field(default_factory=Cost)
     model: Description | None = None
-    asked: frozenset[Request] = frozenset()
+    asked: frozenset[AnyRequest] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Judgement:
     warnings: tuple[str, ...] = ()
 
 
-def measure(lab: Lab, question: Question) -> Measurement:
+def measure(lab: Executor, question: Question) -> Measurement:
     """Measure a property. What makes it invalid is the outcome, and not raised. With `max_n` this is the first look of those planned."""
     return _measure(lab, Looks.of(question).at(0))
 
 
-def _measure(lab: Lab, question: Question) -> Measurement:
+def _measure(lab: Executor, question: Question) -> Measurement:
     prop, claim = question.claim()
     before, found = lab.spent, None
-    asked: set[Request] = set()
+    asked: set[AnyRequest] = set()
     outcome: Estimate | CircuitsError
     try:
         found = lab.describe(question.model)
@@ -67,7 +67,7 @@ def _measure(lab: Lab, question: Question) -> Measurement:
     return Measurement(outcome, lab.spent - before, found, frozenset(asked))
 
 
-def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement | None = None, strength: bool = True) -> Judgement:
+def evaluate_claim(lab: Executor, question: Question, bound: Bound, first: Measurement | None = None, strength: bool = True) -> Judgement:
     """Measure, unless `first` holds what `measure` found before, and judge; with more examples while that settles nothing, up to `max_n`.
 
     A task that cannot make as many prompts as `max_n` makes the claim invalid, whether or not it comes to that. A refuted claim is tried
@@ -79,17 +79,17 @@ def judge_claim(lab: Lab, question: Question, bound: Bound, first: Measurement |
         for task in plan.tasks[-1].values() if len(plan.tasks) > 1 else ():
             lab.task(task)
     except CircuitsError as problem:
-        return judge(problem, bound, first.cost if first else cost, first.model if first else None)
+        return decide_outcome(problem, bound, first.cost if first else cost, first.model if first else None)
     for look in range(len(plan.tasks)):
         found = first if first is not None and look == 0 else _measure(lab, plan.at(look))
         cost += found.cost
-        made = judge(plan.together(found.outcome, look), bound, cost, found.model)
+        made = decide_outcome(plan.together(found.outcome, look), bound, cost, found.model)
         if isinstance(found.outcome, Estimate):
             taken.append(_told(found.outcome, plan.prompts(look)) if len(plan.tasks) > 1 else {})
         if made.verdict.kind != INCONCLUSIVE:
             break
     if made.verdict.kind == INCONCLUSIVE and made.estimate is not None:
-        made = replace(made, verdict=decide(made.estimate, bound, supply_of(lab, plan.at(look))))
+        made = replace(made, verdict=decide(made.estimate, bound, sample_size_of(lab, plan.at(look))))
     if made.verdict.kind == REFUTED and strength:
 
         def still(alpha: float) -> bool:
@@ -107,7 +107,7 @@ def _told(estimate: Estimate, prompts: Mapping[str, int]) -> dict[str, Any]:
     return {"prompts": dict(prompts), "n": estimate.n, "estimate": estimate.value, "interval": list(estimate.interval)}
 
 
-def judge(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, model: Description | None) -> Judgement:
+def decide_outcome(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, model: Description | None) -> Judgement:
     """The verdict on an estimate, or on the error that took its place."""
     if isinstance(outcome, CircuitsError):
         details = outcome.details if isinstance(outcome, Invalid) else {"error": type(outcome).__name__}
@@ -117,14 +117,14 @@ def judge(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, model: De
     return Judgement(verdict, outcome, cost, model, outcome.details, level)
 
 
-def _still_refuted(lab: Lab, question: Question, bound: Bound, asked: frozenset[Request]) -> bool:
+def _still_refuted(lab: Executor, question: Question, bound: Bound, asked: frozenset[AnyRequest]) -> bool:
     """Whether the same measurements refute the claim at the confidence of `question`.
 
     Where a property lets the confidence decide what is measured (such as which components are certain to be heroes), another
     confidence makes another claim of it, which says nothing about this one.
     """
 
-    def known(requests: list[Request]) -> None:
+    def known(requests: list[AnyRequest]) -> None:
         if not asked.issuperset(requests):
             raise ElsewhereError
 

@@ -9,9 +9,9 @@ from ..core.units import Universe
 from ..core.verdict import CERTIFIED, REFUTED, Bound
 from ..errors import CircuitsError
 from ..measurement import synthetic as invented
-from ..measurement.executor import Lab
+from ..measurement.executor import Executor
 from ..measurement.incremental import unextended
-from ..properties.preflight import Prospect, doubts
+from ..properties.preflight import PreflightContext, doubts
 from ..stats.split import split_first
 from ..tasks.base import Task
 from .evaluation import Judgement
@@ -20,13 +20,13 @@ from .question import Looks, Question
 Sides = tuple[int, int]
 
 
-def forewarned(judgement: Judgement, lab: Lab, question: Question, bound: Bound, expect: str, others: Iterable[str] = ()) -> Judgement:
+def forewarned(judgement: Judgement, lab: Executor, question: Question, bound: Bound, expect: str, others: Iterable[str] = ()) -> Judgement:
     """The judgement with the warnings that could have been given before, and `others`."""
     universe = None if judgement.model is None else judgement.model.universe
     return replace(judgement, warnings=(*judgement.warnings, *warnings(lab, question, bound, expect, universe), *others))
 
 
-def warnings(lab: Lab, question: Question, bound: Bound, expect: str, universe: Universe | None) -> list[str]:
+def warnings(lab: Executor, question: Question, bound: Bound, expect: str, universe: Universe | None) -> list[str]:
     """Why the claim cannot come out as it is expected to, or says little. Opens no model, and does not depend on what is stored.
 
     Tasks are taken as they are, before a tokenizer replaces pairs of them. Nothing where a task cannot be read: that is told elsewhere.
@@ -46,7 +46,7 @@ def warnings(lab: Lab, question: Question, bound: Bound, expect: str, universe: 
                 most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
-    prospect = Prospect(bound, parameters.confidence, groups, examples, universe, most)
+    prospect = PreflightContext(bound, parameters.confidence, groups, examples, universe, most)
     for doubt in doubts(prop, question.parameters, prospect):
         if doubt.verdict is None or (expect in (CERTIFIED, REFUTED) and doubt.verdict == expect):
             found.append(doubt.text)

@@ -9,7 +9,7 @@ from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Estimate
 from ..errors import CircuitsError, Invalid
 from ..properties import PROPERTIES
-from ..properties.protocol import AnyParameters, Claim, Property, Recorded
+from ..properties.protocol import AnyParameters, BaselineReference, Claim, Property
 from . import sequential as looks
 
 
@@ -26,7 +26,7 @@ class Question:
     model: ModelSource
     tasks: Mapping[str, TaskSource]
     series: tuple[ModelSource, ...] = ()
-    against: ModelSource | Recorded | None = None
+    against: ModelSource | BaselineReference | None = None
 
     def at(self, confidence: float) -> Question:
         """The same question, answered with another confidence."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.verdict import Supply
+from ..core.verdict import SampleSize
 from ..errors import CircuitsError
 from ..measurement.example_selection import examples_of
-from ..measurement.executor import Lab
+from ..measurement.executor import Executor
 from ..measurement.requests import Encode, Part
 from ..properties.nested import Inner
 from ..properties.protocol import AnyParameters
@@ -23,7 +23,7 @@ def _made_of(question: Question) -> tuple[str, AnyParameters]:
     return which, parameters
 
 
-def supply_of(lab: Lab, question: Question) -> Supply | None:
+def sample_size_of(lab: Executor, question: Question) -> SampleSize | None:
     """The examples behind the estimate, of the task with the fewest groups; None where this is not known. Measures nothing.
 
     Of estimates that are made of discovery examples alone, those count; of others, evaluation examples. A claim about another one, such as
@@ -35,7 +35,7 @@ def supply_of(lab: Lab, question: Question) -> Supply | None:
     if split is None or not claim.tasks:
         return None
     side = Part(which, None if split == "in_sample" else float(split), getattr(parameters, "split_seed", 0))
-    found: list[Supply] = []
+    found: list[SampleSize] = []
     for name, source in claim.tasks.items():
         try:
             encoded = lab.stored(Encode(claim.model, source))
@@ -47,5 +47,5 @@ def supply_of(lab: Lab, question: Question) -> Supply | None:
             return None
         names = encoded.groups if rows is None else [encoded.groups[int(i)] for i in rows]
         groups, every = len(set(names)), len(set(encoded.groups))
-        found.append(Supply(name, groups, len(names), None if most is None else max(groups, groups * most // every)))
+        found.append(SampleSize(name, groups, len(names), None if most is None else max(groups, groups * most // every)))
     return min(found, key=lambda one: one.groups)

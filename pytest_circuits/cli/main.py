@@ -82,16 +82,16 @@ def _figure(chosen: argparse.Namespace) -> None:
 
 
 def _list(chosen: argparse.Namespace) -> None:
-    from ..ablation import KINDS
+    from ..ablation import ABLATIONS
     from ..attribution import METHODS
     from ..core.summaries import described, summary
     from ..mutants import OPERATORS
     from ..properties import PROPERTIES
     from ..tasks import TASKS
 
-    known = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": KINDS, "mutants": OPERATORS}
+    known = {"properties": PROPERTIES, "tasks": TASKS, "methods": METHODS, "ablations": ABLATIONS, "mutants": OPERATORS}
     registry: Registry = known[chosen.which]
-    heavy = registry in (METHODS, KINDS, OPERATORS)
+    heavy = registry in (METHODS, ABLATIONS, OPERATORS)
     if chosen.name is not None:
         if chosen.name not in registry:
             raise OptionError(f"unknown {registry.what} {chosen.name!r}; {suggestion(chosen.name, registry)}")

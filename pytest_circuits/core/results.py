@@ -206,7 +206,7 @@ class SweepOutcome(Outcome):
 
 
 @dataclass(frozen=True)
-class Norms:
+class ComponentNorms:
     """Mean L2 norm of what each component writes into its sublayer's output; `values` float32 [n_units], `units` naming them.
 
     A head: its slice of the output projection's input, mapped through its own rows of that projection, without the bias. An MLP:

@@ -45,7 +45,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Supply:
+class SampleSize:
     """What an estimate is made of: `groups` of `examples` of a task, of which there are at most `most` groups (None: not known)."""
 
     task: str
@@ -119,7 +119,7 @@ class Verdict:
     reason: str
 
 
-def decide(estimate: Estimate, bound: Bound, supply: Supply | None = None) -> Verdict:
+def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -> Verdict:
     """Certified: the whole interval meets the bound. Refuted: all of it misses. Otherwise inconclusive.
 
     An estimate or interval that is not finite is invalid: it was not measured. Where a bound asks all examples of a search to hold, a
@@ -154,7 +154,7 @@ def _searched(estimate: Estimate, search: Search) -> Verdict:
     )
 
 
-def _more(estimate: Estimate, floor: float, ceiling: float, supply: Supply | None) -> str:
+def _more(estimate: Estimate, floor: float, ceiling: float, supply: SampleSize | None) -> str:
     """How many examples would probably settle it: interval widths shrink with the square root of n, or of the number of groups."""
     if not estimate.shrinks:
         return "; its ends move in steps, so how many more examples would settle it cannot be told from it: add prompts, or move the bound"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ..model.hooks import Taps
+from ..model.hooks import Hooks
 from ..model.layout import Anatomy, Block
 from ..model.precision import wide
 from .tolerance import Examiner, rounding
@@ -38,7 +38,7 @@ class Wired:
     chosen: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
-def wire(anatomy: Anatomy, taps: Taps, length: int, seed: int, attempt: int = 0) -> Wired:
+def wire(anatomy: Anatomy, taps: Hooks, length: int, seed: int, attempt: int = 0) -> Wired:
     """Hooks that overwrite and record during the next forward of `ROWS` equal prompts of `length` tokens.
 
     The heads that are looked at come from `seed`, the noise from `seed` and `attempt`.

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ModelError
-from ..model.config_sizes import Sizes
+from ..model.config_sizes import ModelSizes
 from ..model.projections import in_out
 
 TOKENS = 5
 
 
 @dataclass(frozen=True)
-class Call:
+class ModuleCall:
     """One call of a module: its path, the first tensor that it was given and the first that it gave; [1, T, …]."""
 
     path: str
@@ -58,13 +58,13 @@ class Flow:
 
     layers: str
     layer_tuple: bool
-    layer: Call
-    last: Call
-    inside: tuple[Call, ...]
-    outside: tuple[Call, ...]
+    layer: ModuleCall
+    last: ModuleCall
+    inside: tuple[ModuleCall, ...]
+    outside: tuple[ModuleCall, ...]
 
 
-def record(model: nn.Module, sizes: Sizes) -> Flow:
+def record(model: nn.Module, sizes: ModelSizes) -> Flow:
     """Run the model on a few tokens and note what flows. Raises `ModelError` for one that has no list of layers, does not run, or attends
     to later positions.
     """
@@ -74,7 +74,7 @@ def record(model: nn.Module, sizes: Sizes) -> Flow:
     path, layers = _layer_list(model, sizes)
     inner = {id(m) for layer in layers for m in layer.modules()}
     watched = [(name, module) for name, module in model.named_modules() if id(module) not in inner and name and module is not layers]
-    calls: dict[str, list[Call]] = {"inside": [], "outside": [], "layers": []}
+    calls: dict[str, list[ModuleCall]] = {"inside": [], "outside": [], "layers": []}
     tuples: list[bool] = []
 
     def watch(kind: str, name: str, module: nn.Module) -> Any:
@@ -83,7 +83,7 @@ def record(model: nn.Module, sizes: Sizes) -> Flow:
             if kind == "layers":
                 tuples.append(isinstance(output, tuple))
             if x is not None and y is not None:
-                calls[kind].append(Call(name, module, x.detach().clone(), y.detach().clone(), y))
+                calls[kind].append(ModuleCall(name, module, x.detach().clone(), y.detach().clone(), y))
 
         return module.register_forward_hook(hook, with_kwargs=True)
 
@@ -120,7 +120,7 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield value
 
 
-def _layer_list(model: nn.Module, sizes: Sizes) -> tuple[str, nn.ModuleList]:
+def _layer_list(model: nn.Module, sizes: ModelSizes) -> tuple[str, nn.ModuleList]:
     """The list of decoder layers: as long as the config says, and the one that holds the most parameters."""
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m) == sizes.layers]
     if not lists:
@@ -128,7 +128,7 @@ def _layer_list(model: nn.Module, sizes: Sizes) -> tuple[str, nn.ModuleList]:
     return max(lists, key=lambda entry: sum(p.numel() for p in entry[1].parameters()))
 
 
-def _check_causal(model: nn.Module, ids: Tensor, logits: Tensor, sizes: Sizes) -> None:
+def _check_causal(model: nn.Module, ids: Tensor, logits: Tensor, sizes: ModelSizes) -> None:
     changed = ids.clone()
     changed[0, -1] = (ids[0, -1] + 1) % int(logits.shape[-1])
     other = model(input_ids=changed, use_cache=False).logits

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from ..errors import ModelError, suggestion
 from ..model.architectures import FAMILIES, Family
-from ..model.config_sizes import Sizes, sizes_of
-from .module_calls import Call, Flow, record
+from ..model.config_sizes import ModelSizes, model_sizes
+from .module_calls import Flow, ModuleCall, record
 
 if TYPE_CHECKING:
     from ..model.layout import Anatomy
@@ -51,7 +51,7 @@ def probe(model: nn.Module) -> Anatomy:
     from ..model.layout import assemble
     from .self_check import self_check
 
-    sizes = sizes_of(model)
+    sizes = model_sizes(model)
     flow = record(model, sizes)
     found: dict[str, str] = {"layers": flow.layers}
     problems: list[str] = []
@@ -74,7 +74,7 @@ def probe(model: nn.Module) -> Anatomy:
     )
 
 
-def _guesses(flow: Flow, sizes: Sizes, found: dict[str, str]) -> Iterator[Family]:
+def _guesses(flow: Flow, sizes: ModelSizes, found: dict[str, str]) -> Iterator[Family]:
     """Families that the structure allows, the likeliest first. `found` collects what is certain, for messages."""
     attention, fused = _attention_inputs(flow, sizes)
     found["qkv"] = " or ".join(sorted({c.path for c in attention}))
@@ -131,19 +131,19 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and bool(torch.equal(a, b.to(a.dtype)))
 
 
-def _first(calls: Sequence[Call], wanted: Any, what: str) -> Call:
+def _first(calls: Sequence[ModuleCall], wanted: Any, what: str) -> ModuleCall:
     found = next((c for c in calls if wanted(c)), None)
     if found is None:
         raise NotFoundError(what)
     return found
 
 
-def _entry(sizes: Sizes, name: str) -> str | None:
+def _entry(sizes: ModelSizes, name: str) -> str | None:
     """The name of a config entry, if it is set."""
     return name if getattr(sizes.config, name, None) is not None else None
 
 
-def _attention_inputs(flow: Flow, sizes: Sizes) -> tuple[list[Call], bool]:
+def _attention_inputs(flow: Flow, sizes: ModelSizes) -> tuple[list[ModuleCall], bool]:
     """The projections that q, k and v come from, and whether it is one for all three: they read one tensor and lie in one module."""
     projections = [c for c in flow.inside if c.is_projection]
     for first in projections:
@@ -161,7 +161,7 @@ def _attention_inputs(flow: Flow, sizes: Sizes) -> tuple[list[Call], bool]:
     )
 
 
-def _output_projection(flow: Flow, sizes: Sizes, attention: list[Call]) -> Call:
+def _output_projection(flow: Flow, sizes: ModelSizes, attention: list[ModuleCall]) -> ModuleCall:
     """The projection back to the stream in the module of the others (or around it), which reads something else."""
     width, used = flow.layer.x.shape[-1], {c.path for c in attention}
     around = attention[0].parent
@@ -176,7 +176,7 @@ def _output_projection(flow: Flow, sizes: Sizes, attention: list[Call]) -> Call:
         around = around.rpartition(".")[0]
 
 
-def _norm_before(flow: Flow, norms: list[Call], x: Tensor, who: str) -> str | None:
+def _norm_before(flow: Flow, norms: list[ModuleCall], x: Tensor, who: str) -> str | None:
     """The norm whose output a sublayer reads; None where it reads the bare stream."""
     call = next((c for c in norms if _same(c.y, x)), None)
     if call is not None:
@@ -188,12 +188,12 @@ def _norm_before(flow: Flow, norms: list[Call], x: Tensor, who: str) -> str | No
     return None
 
 
-def _norm_after(norms: list[Call], y: Tensor) -> str | None:
+def _norm_after(norms: list[ModuleCall], y: Tensor) -> str | None:
     """The norm that reads a sublayer's output and nothing else."""
     return next((c.path for c in norms if _same(c.x, y)), None)
 
 
-def _mlps(flow: Flow, attention: list[Call], output: Call) -> Iterator[Mlp]:
+def _mlps(flow: Flow, attention: list[ModuleCall], output: ModuleCall) -> Iterator[Mlp]:
     """Guesses: dense ones by their down projection (the last first), then modules that write to the stream as a whole (experts)."""
     width, used = flow.layer.x.shape[-1], {output.path, *(c.path for c in attention)}
     holder = attention[0].parent
@@ -226,11 +226,11 @@ def _mlps(flow: Flow, attention: list[Call], output: Call) -> Iterator[Mlp]:
             yield Mlp(call.path, None, None, True, call.x, call.y, call.in_place)
 
 
-def _holds(path: str, calls: Sequence[Call]) -> bool:
+def _holds(path: str, calls: Sequence[ModuleCall]) -> bool:
     return all(c.path.startswith(f"{path}.") for c in calls)
 
 
-def _activation(flow: Flow, down: Call, inputs: list[Call]) -> Call | None:
+def _activation(flow: Flow, down: ModuleCall, inputs: list[ModuleCall]) -> ModuleCall | None:
     """The module that makes the nonlinearity: it has the neurons' shape, and is neither a projection nor the identity."""
     order = {c.path: i for i, c in enumerate(flow.inside)}
     between = [c for c in flow.inside if order[c.path] < order[down.path] and c.x.shape == c.y.shape == down.x.shape]
@@ -239,7 +239,7 @@ def _activation(flow: Flow, down: Call, inputs: list[Call]) -> Call | None:
     return makers[-1] if makers else None
 
 
-def _scale(flow: Flow, sizes: Sizes, norms: list[Call], family: Family, attention: Tensor, mlp: Tensor) -> float | str:
+def _scale(flow: Flow, sizes: ModelSizes, norms: list[ModuleCall], family: Family, attention: Tensor, mlp: Tensor) -> float | str:
     """What both sublayers are multiplied with: 1, a config entry of that value, or the value itself."""
     after = {c.path: c.y for c in norms}
     added = after.get(family.attention_post_norm or "", attention).double() + after.get(family.mlp_post_norm or "", mlp).double()
@@ -251,7 +251,7 @@ def _scale(flow: Flow, sizes: Sizes, norms: list[Call], family: Family, attentio
     return next((name for name in entries if "residual" in name), next(iter(entries), value))
 
 
-def _orders(attention: list[Call], fused: bool, sizes: Sizes) -> Iterator[tuple[tuple[str, ...], Fused | None]]:
+def _orders(attention: list[ModuleCall], fused: bool, sizes: ModelSizes) -> Iterator[tuple[tuple[str, ...], Fused | None]]:
     """Possible orders of q, k and v, those that the names suggest first; or possible layouts of a fused projection."""
     if fused:
         grouped: tuple[Fused, ...] = ("blocks", "groups") if sizes.heads != sizes.kv_heads else ("blocks", "heads")
@@ -263,7 +263,7 @@ def _orders(attention: list[Call], fused: bool, sizes: Sizes) -> Iterator[tuple[
         if t[1].y.shape == t[2].y.shape and t[0].y.shape[-1] == t[1].y.shape[-1] * (sizes.heads // sizes.kv_heads)
     ]
 
-    def fits(triple: tuple[Call, ...]) -> int:
+    def fits(triple: tuple[ModuleCall, ...]) -> int:
         names = [c.path.rpartition(".")[2].lower() for c in triple]
         return sum(name.startswith(role[0]) or role in name for name, role in zip(names, ROLES, strict=True))
 

@@ -17,7 +17,7 @@ from torch.func import functional_call
 from transformers.pytorch_utils import Conv1D
 
 from ..errors import CircuitsError, MeasurementError, ModelError
-from ..model.hooks import Taps, measuring
+from ..model.hooks import Hooks, measuring
 from ..model.layout import Anatomy
 from ..model.precision import wide
 from ..model.runner import Runner
@@ -83,7 +83,7 @@ def _last_logits(model: nn.Module, ids: Tensor, weights: dict[str, Tensor] | Non
 
 def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Examiner) -> Trace:
     """A forward with all hooks on, where every site is replaced with itself; returns what was seen."""
-    with Taps() as taps:
+    with Hooks() as taps:
         for level in ("component", "neuron") if anatomy.neurons else ("component",):
             for site in sites_of(anatomy, level)[0]:
                 site.tap(taps, lambda x: x.clone())
@@ -115,7 +115,7 @@ def _check_wiring(runner: Runner, ids: Tensor, seed: int, examiner: Examiner) ->
     """Readers, heads and gates under noise; again with other noise while some reader's change drowned in rounding."""
     silent = None
     for attempt in range(ATTEMPTS):
-        with Taps() as taps:
+        with Hooks() as taps:
             wired = wire(runner.anatomy, taps, TOKENS, seed, attempt)
             runner.logits(ids.repeat(ROWS, 1), 1)
         found = check_wiring(runner.anatomy, wired, examiner)
@@ -147,7 +147,7 @@ def _check_removal(runner: Runner, site: Site, unit: int, seen: Trace, ids: Tens
         x[:, :, unit] = 0
         return x
 
-    with _prefix(runner, seen, site.layer), Taps() as taps:
+    with _prefix(runner, seen, site.layer), Hooks() as taps:
         site.tap(taps, zero)
         hooked = _last_logits(runner.model, ids)
     operated = _last_logits(runner.model, ids, _operated(runner.anatomy, site, unit, examiner))

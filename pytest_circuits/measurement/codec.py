@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
+from ..core.results import Attribution, CircuitSet, ComponentNorms, Conservation, Description, Encoded, Outcome, SweepOutcome
 from ..core.units import Universe
 from ..errors import MeasurementError
 
 Arrays = dict[str, NDArray[Any]]
 TYPES: dict[str, type] = {
-    t.__name__: t for t in (Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome, Universe)
+    t.__name__: t for t in (Attribution, CircuitSet, Conservation, Description, Encoded, ComponentNorms, Outcome, SweepOutcome, Universe)
 }
 
 

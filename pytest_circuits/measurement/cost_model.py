@@ -10,13 +10,13 @@ from math import ceil
 from ..attribution import METHODS
 from ..core.metric_names import COMPARISONS
 from ..core.units import Universe
-from .requests import Ablate, Attribute, Conserve, Norms, Request, Sweep
+from .requests import Ablate, AnyRequest, Attribute, Conserve, MeasureNorms, Sweep
 
 ASSUMED_BATCH = 128  # examples a call, where no batch size is given
 _GRADIENT = {"eap": (2, 1), "atp": (2, 1), "relp": (2, 1), "gradient": (1, 1), "weight_gradient": (1, 1)}
 
 
-def passes(request: Request, universe: Universe, n: int, reference: int, batch_size: int | None) -> tuple[int, int]:
+def passes(request: AnyRequest, universe: Universe, n: int, reference: int, batch_size: int | None) -> tuple[int, int]:
     """(forwards, backwards) for a request on `n` examples, with `reference` examples behind a mean; a partial forward counts as one.
 
     `exact` and `Sweep`: the intact model and each component, side by side while the batch has room. `Ablate`: the intact model once
@@ -38,7 +38,7 @@ def passes(request: Request, universe: Universe, n: int, reference: int, batch_s
         changed = len(request.sets) if request.mode == "keep" else sum(map(bool, request.sets))
         intact = len(request.sets) > changed
         return batches * (intact + ceil(changed / stack)) + (0 if intact else compared) + (means + corrupt) * bool(changed), 0
-    if isinstance(request, Norms):
+    if isinstance(request, MeasureNorms):
         return batches, 0
     if isinstance(request, Conserve):
         return batches, batches

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..core.results import Encoded
 from ..tasks.base import Task
-from .requests import Attribute, Conserve, Describe, Encode, Norms, Request, Sweep
+from .requests import AnyRequest, Attribute, Conserve, Describe, Encode, MeasureNorms, Sweep
 
 Indices = NDArray[np.int64] | None
 
 
-def call(subject: Any, request: Request, task: Task | None, examples: Indices, reference: Indices, batch_size: int | None) -> Any:
+def call(subject: Any, request: AnyRequest, task: Task | None, examples: Indices, reference: Indices, batch_size: int | None) -> Any:
     """The result of a request. `task` is needed by all but `Describe`; `examples` are example numbers, None for all;
     `reference` too, None for the examples themselves.
     """
@@ -28,7 +28,7 @@ def call(subject: Any, request: Request, task: Task | None, examples: Indices, r
             int(found.n), tuple(found.groups), str(found.digest), int(found.regenerated), notes, float(found.chance), tuple(found.prompts),
             kept=tuple(getattr(found, "kept", ())),
         )  # fmt: skip
-    if isinstance(request, Norms):
+    if isinstance(request, MeasureNorms):
         return subject.norms(task, examples=examples, batch_size=batch_size)
     if isinstance(request, Conserve):
         return subject.conserve(task, rules=request.rules, metric=request.metric, examples=examples, batch_size=batch_size)

@@ -26,10 +26,10 @@ from .example_selection import examples_of
 from .incremental import joined, pieces, unextended
 from .keys import in_words, index_digest, key_of
 from .models import BUDGET, Models, Opener
-from .requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Read, Request, Sweep, Unforeseen
+from .requests import Ablate, AnyRequest, Attribute, Conserve, Describe, Encode, LoadTask, MeasureNorms, Part, PlanBoundary, Sweep
 from .store import BusyError, Store
 
-REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, Norms, Conserve, Read, Unforeseen)
+REQUESTS = (Describe, Encode, Attribute, Ablate, Sweep, MeasureNorms, Conserve, LoadTask, PlanBoundary)
 
 
 def _load_source(source: TaskSource) -> Task:
@@ -57,7 +57,7 @@ class _Tally:
 class _Order:
     """A request with its key and the examples that it means. `on_disk` is False where no file tells which tokenizer was used."""
 
-    request: Request
+    request: AnyRequest
     key: str
     examples: Indices
     reference: Indices
@@ -68,7 +68,7 @@ class _Order:
         return in_words(self.request)
 
 
-class Lab:
+class Executor:
     """Makes each measurement once, however many claims, threads and processes ask for it.
 
     device, dtype: go before those of a model's source. batch_size: examples a model call; None leaves it to the torch side.
@@ -122,7 +122,7 @@ class Lab:
             self._spend(tally)
         return estimate, tally.cost()
 
-    def result(self, request: Request) -> Any:
+    def result(self, request: AnyRequest) -> Any:
         """The result of one request. Raises the `CircuitsError` of measuring it."""
         tally = _Tally(not self.offline)
         try:
@@ -155,7 +155,7 @@ class Lab:
         with self._guard:
             self._tasks[source] = task
 
-    def stored(self, request: Request) -> Any | None:
+    def stored(self, request: AnyRequest) -> Any | None:
         """The result if it was measured before, else None; opens no model. Raises `ModelError` or `TaskError` for broken sources."""
         try:
             return self._one(request, _Tally(measure=False))
@@ -178,11 +178,11 @@ class Lab:
         with self._guard:
             self.spent += tally.cost()
 
-    def _many(self, asked: Iterable[Request], tally: _Tally) -> list[Any]:
+    def _many(self, asked: Iterable[AnyRequest], tally: _Tally) -> list[Any]:
         """All of them, by model, and those that another process is measuring last; the first that fails, in the asked order, is raised."""
         asked = [_checked(request) for request in asked]
         place = {request: i for i, request in reversed(list(enumerate(asked)))}
-        answers: dict[Request, Any] = {}
+        answers: dict[AnyRequest, Any] = {}
         failed: tuple[int, CircuitsError] | None = None
         todo, wait = self._by_model(dict.fromkeys(asked)), False
         while todo:
@@ -203,18 +203,18 @@ class Lab:
             raise failed[1]
         return [answers[request] for request in asked]
 
-    def _by_model(self, requests: Iterable[Request]) -> list[Request]:
+    def _by_model(self, requests: Iterable[AnyRequest]) -> list[AnyRequest]:
         """Those on models that are open come first, and no model is asked for twice."""
-        groups: dict[ModelSource, list[Request]] = {}
+        groups: dict[ModelSource, list[AnyRequest]] = {}
         for request in requests:
             groups.setdefault(request.model, []).append(request)
         order = sorted(groups, key=lambda model: not self.models.is_open(model))
         return [request for model in order for request in groups[model]]
 
-    def _one(self, request: Request, tally: _Tally, wait: bool = True) -> Any:
+    def _one(self, request: AnyRequest, tally: _Tally, wait: bool = True) -> Any:
         request = _checked(request)
-        if isinstance(request, Read | Unforeseen):
-            return self.task(request.task) if isinstance(request, Read) else None
+        if isinstance(request, LoadTask | PlanBoundary):
+            return self.task(request.task) if isinstance(request, LoadTask) else None
         if isinstance(request, Encode):
             request = replace(request, model=intact(request.model))  # a mutant reads prompts as the model does that it is made of
         parts = self._pieces(request, tally)
@@ -235,7 +235,7 @@ class Lab:
         found = self._obtain(self._order(Encode(intact(request.model), request.task), tally), tally)[0]
         return self.split_as_before(found, request.task)
 
-    def _pieces(self, request: Request, tally: _Tally) -> list[Request]:
+    def _pieces(self, request: AnyRequest, tally: _Tally) -> list[AnyRequest]:
         """What a request on a task that was extended is put together from, without pieces of no examples."""
         if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
             return [request]
@@ -245,7 +245,7 @@ class Lab:
     def _is_empty(self, piece: Any, tally: _Tally) -> bool:
         return piece.part.since > 0 and examples_of(piece.part, self._encoding(piece, tally)).size == 0  # type: ignore[union-attr]
 
-    def _order(self, request: Request, tally: _Tally) -> _Order:
+    def _order(self, request: AnyRequest, tally: _Tally) -> _Order:
         identity = self.models.identity(request.model, may_open=tally.measure)
         known: dict[str, Any] = {"model": identity.model, "dtype": self.models.dtype(request.model)}
         if isinstance(request, Describe):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.results import Attribution, Conservation, Outcome
 from ..core.sources import TaskSource
-from .requests import Ablate, Attribute, Describe, Encode, Norms, Part, Request, Sweep
+from .requests import Ablate, AnyRequest, Attribute, Describe, Encode, MeasureNorms, Part, Sweep
 
 ONE_BY_ONE = ("zero", "scale", "counterfactual", "resample")
 """Ablations whose values for an example do not depend on which others are ablated, even without reference examples."""
@@ -25,7 +25,7 @@ def unextended(source: TaskSource) -> TaskSource:
     return replace(source, grown=())
 
 
-def pieces(request: Request, first: int) -> list[Request]:
+def pieces(request: AnyRequest, first: int) -> list[AnyRequest]:
     """Requests whose results, put together by `joined`, are the result of `request`; `first` is how many examples the task had at first.
 
     The request itself where its task was not extended, or where its result is no list of examples' results (a mean over them).
@@ -35,7 +35,7 @@ def pieces(request: Request, first: int) -> list[Request]:
     before: Any = replace(request, task=unextended(request.task))
     if not _grows(request.part):
         return [before]
-    mixed = isinstance(request, Norms) or (isinstance(request, Attribute) and request.reduce is not None)
+    mixed = isinstance(request, MeasureNorms) or (isinstance(request, Attribute) and request.reduce is not None)
     if isinstance(request, (Ablate, Sweep)):
         mixed = request.kind not in ONE_BY_ONE if request.reference is None else _grows(request.reference)
     if mixed:

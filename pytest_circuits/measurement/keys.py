@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ablation import KINDS
+from ..ablation import ABLATIONS
 from ..attribution import METHODS
 from ..mutants import OPERATORS
 from ..mutants.base import VERSION as MUTANTS_VERSION
 from ..mutants.base import Mutation
 from ..registry import Registry
-from .requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Request, Sweep
+from .requests import Ablate, AnyRequest, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep
 from .version import MEASUREMENT_VERSION, libraries
 
 _ELSEWHERE = {"model", "task", "part", "reference"}  # fields that the key holds as fingerprints and digests
 _SESSION = secrets.token_hex(16)
 
 
-def key_of(request: Request, circumstances: Mapping[str, Any]) -> str:
+def key_of(request: AnyRequest, circumstances: Mapping[str, Any]) -> str:
     """SHA-256, in hex, of the request's own fields, the circumstances (fingerprints, digests, precision …) and the versions."""
     content = {
         "measurement": MEASUREMENT_VERSION,
@@ -44,7 +44,7 @@ def key_of(request: Request, circumstances: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def own_fields(request: Request) -> dict[str, Any]:
+def own_fields(request: AnyRequest) -> dict[str, Any]:
     """The fields of a request that are neither model, task nor examples; sets keep their order."""
     own = {f.name: getattr(request, f.name) for f in fields(request) if f.name not in _ELSEWHERE}
     if "options" in own:
@@ -57,12 +57,12 @@ def index_digest(indices: NDArray[np.int64] | None) -> str | None:
     return None if indices is None else hashlib.sha256(np.asarray(indices, "<i8").tobytes()).hexdigest()
 
 
-def third_party(request: Request) -> str | None:
+def third_party(request: AnyRequest) -> str | None:
     """For a method or ablation kind from outside the package: a digest of the file that defines it, so that a change there is noticed."""
     if isinstance(request, Attribute):
         return outside(METHODS, request.method)
     if isinstance(request, (Ablate, Sweep)):
-        return outside(KINDS, request.kind)
+        return outside(ABLATIONS, request.kind)
     return None
 
 
@@ -86,7 +86,7 @@ def mutation_digest(mutation: Mutation, donor: str | None) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
-def in_words(request: Request) -> str:
+def in_words(request: AnyRequest) -> str:
     """The request as a reader would say it; for messages, never for keys."""
     on = f"on model {request.model.describe()}"
     if isinstance(request, Describe):
@@ -95,7 +95,7 @@ def in_words(request: Request) -> str:
     if isinstance(request, Encode):
         return f"the encoding of {of} {on}"
     of += _which(request.part)
-    if isinstance(request, Norms):
+    if isinstance(request, MeasureNorms):
         return f"the size of every component's contribution on {of} {on}"
     if isinstance(request, Conserve):
         how = "of the plain gradient" if request.rules == "none" else f"under the {request.rules} rules"

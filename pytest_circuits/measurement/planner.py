@@ -19,10 +19,10 @@ from ..errors import CircuitsError, Invalid, ModelError
 from . import synthetic as invented
 from .cost_model import passes
 from .example_selection import examples_of
-from .executor import Lab
+from .executor import Executor
 from .fingerprints import cached_config
 from .incremental import joined, pieces, unextended
-from .requests import Ablate, Describe, Encode, Part, Read, Request, Sweep, Unforeseen
+from .requests import Ablate, AnyRequest, Describe, Encode, LoadTask, Part, PlanBoundary, Sweep
 
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
@@ -66,9 +66,9 @@ class Planner:
     `total` is the forecast for all claims added so far.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Executor) -> None:
         self.lab = lab
-        self._seen: set[Request] = set()
+        self._seen: set[AnyRequest] = set()
         self._universes: dict[ModelSource, Universe] = {}
         self.total = Forecast()
 
@@ -101,10 +101,10 @@ class Planner:
         self.total += found
         return found
 
-    def _answer(self, request: Request) -> tuple[Any, Forecast]:
-        if isinstance(request, Read):
+    def _answer(self, request: AnyRequest) -> tuple[Any, Forecast]:
+        if isinstance(request, LoadTask):
             return self.lab.task(request.task), Forecast()
-        if isinstance(request, Unforeseen):
+        if isinstance(request, PlanBoundary):
             raise Invalid(request.note)  # which ends the steps, and is a note
         if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
             return self._single(request)
@@ -119,7 +119,7 @@ class Planner:
             cost += more
         return joined(answers), cost
 
-    def _single(self, request: Request) -> tuple[Any, Forecast]:
+    def _single(self, request: AnyRequest) -> tuple[Any, Forecast]:
         bare = _without_names(request)
         stored = self.lab.stored(request)
         first = bare not in self._seen
@@ -129,7 +129,7 @@ class Planner:
         answer, cost = self._invent(request)
         return answer, Forecast(Counter([type(request).__name__]), *cost) if first else Forecast()
 
-    def _invent(self, request: Request) -> tuple[Any, tuple[int, int]]:
+    def _invent(self, request: AnyRequest) -> tuple[Any, tuple[int, int]]:
         universe = self._universe(request.model)
         if isinstance(request, Describe):
             return invented.description(universe, request.model), (0, 0)
@@ -178,7 +178,7 @@ def _count(part: Part, encoded: Encoded) -> int:
     return encoded.n if chosen is None else len(chosen)
 
 
-def _without_names(request: Request) -> Request:
+def _without_names(request: AnyRequest) -> AnyRequest:
     changed: dict[str, Any] = {"model": replace(request.model, name="")}
     if not isinstance(request, Describe):
         changed["task"] = replace(request.task, name="")

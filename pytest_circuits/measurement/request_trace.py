@@ -7,14 +7,14 @@ from typing import Any
 
 from ..core.verdict import Estimate
 from ..errors import CircuitsError
-from .requests import Request
+from .requests import AnyRequest
 
 
 class ElsewhereError(Exception):
     """A property asks for something else than it did before."""
 
 
-def watched(steps: Generator[Any, Any, Estimate], tell: Callable[[list[Request]], object]) -> Generator[Any, Any, Estimate]:
+def watched(steps: Generator[Any, Any, Estimate], tell: Callable[[list[AnyRequest]], object]) -> Generator[Any, Any, Estimate]:
     """The same steps; `tell` hears of the requests of each. What it raises leaves from here, and ends the steps."""
     try:
         wanted = next(steps)

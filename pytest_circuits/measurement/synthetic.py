@@ -19,7 +19,7 @@ from ..core.sources import ModelSource, TaskSource
 from ..core.units import Universe
 from ..tasks.base import Task
 from .incremental import unextended
-from .requests import ALL, Ablate, Attribute, Conserve, Norms, Sweep
+from .requests import ALL, Ablate, Attribute, Conserve, MeasureNorms, Sweep
 
 MARK = "invented"
 
@@ -36,15 +36,15 @@ def encoded(task: Task) -> Encoded:
     return Encoded(len(task), groups, _digest(task.fingerprint), prompts=prompts)
 
 
-Measured = Attribution | Outcome | results.Norms | results.Conservation
+Measured = Attribution | Outcome | results.ComponentNorms | results.Conservation
 
 
-def result(request: Attribute | Ablate | Sweep | Norms | Conserve, universe: Universe, n: int) -> Measured:
+def result(request: Attribute | Ablate | Sweep | MeasureNorms | Conserve, universe: Universe, n: int) -> Measured:
     """A result of the right shapes for `n` examples."""
     if isinstance(request, Attribute):
         return _attribution(request, universe, n)
-    if isinstance(request, Norms):
-        return results.Norms(np.ones(universe.components, np.float32), universe.component_names)
+    if isinstance(request, MeasureNorms):
+        return results.ComponentNorms(np.ones(universe.components, np.float32), universe.component_names)
     if isinstance(request, Conserve):
         boundaries = ("embeddings", *(f"L{layer}" for layer in range(universe.layers)))
         return results.Conservation(boundaries, np.ones((n, len(boundaries))), np.ones(n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,10 +11,10 @@ from ..core.sources import ModelSource
 from ..errors import CircuitsError, OptionError, TaskError, UnitError, suggestion
 from ..tasks.base import PromptPair, Task
 from ..tasks.grammar.drawn import drawn_source
-from .requests import Ablate, Encode, Request, freeze
+from .requests import Ablate, Encode, Steps, ask, ask_all, freeze
 
 if TYPE_CHECKING:
-    from ..core.results import Encoded, Outcome
+    from ..core.results import Outcome
 
 DRAWN = "drawn prompts"
 ONE_BY_ONE = ("zero", "scale", "counterfactual")
@@ -22,7 +22,7 @@ ONE_BY_ONE = ("zero", "scale", "counterfactual")
 
 
 @dataclass(frozen=True)
-class Answer:
+class TrialAnswer:
     """What became of one prompt: whether the answer is right, the metric, the answer's log-probability in nats; `intact` is the model as
     it is on the same prompt.
     """
@@ -30,7 +30,7 @@ class Answer:
     correct: bool
     metric: float
     log_prob: float
-    intact: Answer | None = None
+    intact: TrialAnswer | None = None
 
     @property
     def changed(self) -> bool:
@@ -78,10 +78,10 @@ def trial_of(
     return Trial(pair, tuple(units or ()), "remove" if keep is None else "keep", kind, freeze(options), metric, scoring, stop)
 
 
-Answers = dict[Trial, Answer | None]
+Answers = dict[Trial, TrialAnswer | None]
 
 
-def measured(model: ModelSource, trials: Sequence[Trial], fitting: Trial | None = None) -> Generator[Any, Any, Answers]:
+def measured(model: ModelSource, trials: Sequence[Trial], fitting: Trial | None = None) -> Steps[Answers]:
     """Steps that measure trials: one batch for the intact model and one for the changed one, whatever their number.
 
     None for a pair that does not fit the tokenizer. `fitting` is a trial that does: measured along, since a task has to have one pair.
@@ -96,17 +96,17 @@ def measured(model: ModelSource, trials: Sequence[Trial], fitting: Trial | None 
     return found
 
 
-def _together(model: ModelSource, trials: Sequence[Trial]) -> Generator[Any, Any, Answers]:
+def _together(model: ModelSource, trials: Sequence[Trial]) -> Steps[Answers]:
     first = trials[0]
     task = drawn_source(DRAWN, [one.pair for one in trials], first.scoring, first.stop)
-    encoded: Encoded = yield Encode(model, task)
+    encoded = yield from ask(Encode(model, task))
     fit = [trials[i] for i in encoded.kept] if encoded.kept else list(trials)
-    intact, changed = yield [Ablate(model, task, ((),), metric=first.metric), _changed(model, task, fit)]
+    intact, changed = yield from ask_all([Ablate(model, task, ((),), metric=first.metric), _changed(model, task, fit)])
     found: Answers = dict.fromkeys(trials)
     return found | {one: answer_of(changed, i, answer_of(intact, i)) for i, one in enumerate(fit)}
 
 
-def _changed(model: ModelSource, task: Any, fit: Sequence[Trial]) -> Request:
+def _changed(model: ModelSource, task: Any, fit: Sequence[Trial]) -> Ablate:
     first, sets = fit[0], tuple(one.units for one in fit)
     same = len(set(sets)) == 1
     options = first.options if same else freeze({**_options(first.options), "each": True})
@@ -119,16 +119,16 @@ def _options(text: str) -> dict[str, Any]:
     return json.loads(text)  # type: ignore[no-any-return]
 
 
-def answer_of(outcome: Outcome, row: int = 0, intact: Answer | None = None) -> Answer:
+def answer_of(outcome: Outcome, row: int = 0, intact: TrialAnswer | None = None) -> TrialAnswer:
     """One example of an outcome of one set."""
-    return Answer(bool(outcome.correct[0, row]), float(outcome.metric[0, row]), float(outcome.log_prob[0, row]), intact)
+    return TrialAnswer(bool(outcome.correct[0, row]), float(outcome.metric[0, row]), float(outcome.log_prob[0, row]), intact)
 
 
 class Pending(Exception):  # noqa: N818
     """An answer that is not known yet; it was noted, and will be measured with others."""
 
 
-class Ledger:
+class TrialLedger:
     """Answers of the models of a session. While it is `noting`, an unknown one is noted instead of measured; `failed` says whether an
     example has failed meanwhile, and `shrinking` whether that is what is noted for.
     """
@@ -138,7 +138,7 @@ class Ledger:
         self._known: dict[ModelSource, Answers] = {}
         self._noted: dict[ModelSource, tuple[Any, dict[Trial, None]]] = {}
 
-    def answer(self, lab: Any, model: ModelSource, trial: Trial) -> Answer | None:
+    def answer(self, lab: Any, model: ModelSource, trial: Trial) -> TrialAnswer | None:
         """The answer; None for a pair that does not fit. Raises `Pending` while noting, and what measuring raises otherwise."""
         known = self._known.setdefault(model, {})
         if trial not in known:
@@ -161,10 +161,10 @@ class Ledger:
         known |= run(lab, measured(model, trials, anchor))
 
 
-LEDGER: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
+LEDGER: ContextVar[TrialLedger | None] = ContextVar("ledger", default=None)
 
 
-def run(lab: Any, steps: Generator[Any, Any, Answers]) -> Answers:
+def run(lab: Any, steps: Steps[Answers]) -> Answers:
     """The result of steps that measure, from a lab."""
     try:
         asked = next(steps)
@@ -175,7 +175,7 @@ def run(lab: Any, steps: Generator[Any, Any, Answers]) -> Answers:
         return found
 
 
-def answered(lab: Any, model: ModelSource, trial: Trial) -> Answer:
+def answered(lab: Any, model: ModelSource, trial: Trial) -> TrialAnswer:
     """The answer to one trial, from the ledger of a `for_all` test where one runs.
 
     A pair that does not fit the tokenizer is no example of a hypothesis test, and elsewhere a `TaskError`.

@@ -11,7 +11,7 @@ from ..errors import ModelError
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ModelSizes:
     """How many layers and heads a config names; `config` is the one of the text model."""
 
     config: Any
@@ -21,7 +21,7 @@ class Sizes:
     kv_heads: int
 
 
-def sizes_of(model: nn.Module) -> Sizes:
+def model_sizes(model: nn.Module) -> ModelSizes:
     """Read them. Raises `ModelError` for a config without attention heads or layers (recurrent and state-space models)."""
     whole: Any = model.config
     kind = str(whole.model_type)
@@ -39,7 +39,7 @@ def sizes_of(model: nn.Module) -> Sizes:
     kv_heads = 1 if one else _number(config, ("num_key_value_heads", "num_kv_heads", "n_head_kv")) or heads
     if heads % kv_heads:
         raise ModelError(f"the config of this {kind!r} model names {heads} query heads for {kv_heads} key-value heads, which do not fit")
-    return Sizes(config, kind, layers, heads, kv_heads)
+    return ModelSizes(config, kind, layers, heads, kv_heads)
 
 
 def _number(config: Any, names: tuple[str, ...]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..core.results import Norms
+from ..core.results import ComponentNorms
 from ..errors import MeasurementError
 from .batches import batches
 from .encoding import EncodedTask
@@ -18,7 +18,7 @@ from .runner import Runner
 from .sites import Site, sites_of
 
 
-def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None, examples: Sequence[int] | None) -> Norms:
+def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None, examples: Sequence[int] | None) -> ComponentNorms:
     """Mean L2 norm of what each component writes, over every position of every clean prompt, each position counting once.
 
     A head writes its slice of the output projection's input through its rows of that projection, without the bias that all heads
@@ -42,7 +42,7 @@ def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None
             f"the contributions of {len(bad)} of {len(values)} components have no finite norm, that of {bad[0]} for one; "
             "try dtype: float32, and check the checkpoint for NaN weights"
         )
-    return Norms(values, universe.component_names)
+    return ComponentNorms(values, universe.component_names)
 
 
 def _norms(site: Site, x: Tensor) -> Tensor:

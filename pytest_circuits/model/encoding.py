@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import TaskError
 from ..tasks.base import PromptPair, Task, Text
-from .tokenization import Coder, Ids, joints
+from .tokenization import Ids, Tokenization, joints
 
 DRAWS = 20  # replacement draws a pair of the task, before giving up
 SHOWN = 3  # pairs quoted in a message
@@ -181,12 +181,12 @@ class _Encoder:
 
     def __init__(self, task: Task, tokenizer: Any, vocab_size: int, max_length: int | None) -> None:
         self.task, self.vocab_size, self.max_length = task, vocab_size, max_length
-        self.coder: Coder | None = None
+        self.coder: Tokenization | None = None
         if any(_is_text(pair) for pair in task.pairs) or task.stop is not None:
             if tokenizer is None:
                 raise TaskError(f"task {task.name!r} needs a tokenizer, and the model has none; give one, or token ids in the task")
             sample = next((p.clean for p in task.pairs if isinstance(p.clean, str) and p.clean), "1")
-            self.coder = Coder(tokenizer, sample)
+            self.coder = Tokenization(tokenizer, sample)
         self.stop_ids = self.coder.number_continuations(vocab_size) if task.stop and self.coder else ()
 
     def all(self, pairs: Iterable[PromptPair]) -> Iterator[Slot]:

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from .batches import Batch
-from .hooks import Taps
+from .hooks import Hooks
 from .metrics import metric_function
 from .precision import wide
 from .runner import Runner
 from .sites import Site
 
-Rules = Callable[[Taps], None]
+Rules = Callable[[Hooks], None]
 
 
 def gradient_scores(
@@ -38,7 +38,7 @@ def gradient_scores(
         seen.append(x if x.requires_grad else x.detach().requires_grad_())
         return seen[-1]
 
-    with torch.enable_grad(), Taps() as taps:
+    with torch.enable_grad(), Hooks() as taps:
         if rules is not None:
             rules(taps)
         for site in sites:

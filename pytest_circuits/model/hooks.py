@@ -38,7 +38,7 @@ def current_frame(model: nn.Module) -> Frame | None:
     return next((frame for frame in reversed(_FRAMES.open) if frame.model is model), None)
 
 
-class Taps:
+class Hooks:
     """Hooks that live as long as a `with` block.
 
     An edit gets a tensor and returns its replacement, or None to leave it. Edits of one place run in the order
@@ -52,7 +52,7 @@ class Taps:
         self._handles: list[Any] = []
         self._fired: dict[str, int] = {}
 
-    def __enter__(self) -> Taps:
+    def __enter__(self) -> Hooks:
         return self
 
     def on_input(self, module: nn.Module, edit: Edit, label: str) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 from ..core.units import Universe
 from ..errors import ModelError, OptionError
 from .architectures import Family
-from .config_sizes import Sizes, sizes_of
+from .config_sizes import ModelSizes, model_sizes
 from .norms import Norm, norm_of
 from .projections import Reader, in_out, readers
 
@@ -113,7 +113,7 @@ def _find(root: nn.Module, path: str, where: str) -> nn.Module:
 
 def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
     """The parts that a family names, in this model. Raises `ModelError` for a part that is missing or has the wrong shape."""
-    sizes = sizes_of(model)
+    sizes = model_sizes(model)
     where = f"a {sizes.architecture} model"
     layers: Any = _find(model, family.layers, where)
     if len(layers) != sizes.layers:
@@ -145,7 +145,7 @@ def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
     )
 
 
-def _check_attention(model: nn.Module, sizes: Sizes, family: Family) -> None:
+def _check_attention(model: nn.Module, sizes: ModelSizes, family: Family) -> None:
     """Raise `ModelError` where the attention implementation leaves out a soft cap that the model was trained with."""
     cap = getattr(sizes.config, family.attention_softcap, None) if family.attention_softcap else None
     implementation = getattr(sizes.config, "_attn_implementation", None)
@@ -156,7 +156,7 @@ def _check_attention(model: nn.Module, sizes: Sizes, family: Family) -> None:
         )
 
 
-def _block(layer: nn.Module, index: int, family: Family, sizes: Sizes, head_dim: int, scale: float) -> Block:
+def _block(layer: nn.Module, index: int, family: Family, sizes: ModelSizes, head_dim: int, scale: float) -> Block:
     where = f"layer {index}"
     heads, kv_heads = sizes.heads, sizes.kv_heads
     found = readers([_find(layer, path, where) for path in family.qkv], family.fused, heads, kv_heads, head_dim)

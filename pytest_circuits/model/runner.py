@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import MeasurementError, OptionError
-from .hooks import Taps, current_frame
+from .hooks import Hooks, current_frame
 from .layout import Anatomy
 from .precision import wide
 from .sites import Site
@@ -102,7 +102,7 @@ class Runner:
     def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
         """Activations at each site, no gradients: [batch, T, units, width] in order."""
         found: dict[int, Tensor] = {}
-        with torch.no_grad(), Taps() as taps:
+        with torch.no_grad(), Hooks() as taps:
             for i, site in enumerate(sites):
                 site.tap(taps, lambda x, i=i: found.__setitem__(i, x.detach().clone()))  # type: ignore[misc]
             self.logits(ids, 1)
@@ -111,7 +111,7 @@ class Runner:
     def residuals(self, ids: Tensor, tail: int) -> tuple[list[Tensor], Tensor]:
         """The residual stream after each layer [batch, T, d_model], and the logits, of an intact forward without gradients."""
         found: list[Tensor] = []
-        with torch.no_grad(), Taps() as taps:
+        with torch.no_grad(), Hooks() as taps:
             for block in self.anatomy.blocks:
                 taps.on_output(block.module, lambda x: found.append(x.detach().clone()), f"layer {block.index}")
             logits = self.logits(ids, tail)

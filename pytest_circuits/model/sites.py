@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..core.units import Universe
 from ..errors import OptionError, suggestion
-from .hooks import Taps
+from .hooks import Hooks
 from .layout import Anatomy, Block
 
 SITES = ("mlp_activation", "mlp_output")
@@ -45,7 +45,7 @@ class Site:
         """[batch, positions, features] → [batch, positions, units, width]."""
         return x.reshape(*x.shape[:2], self.units, self.width)
 
-    def tap(self, taps: Taps, edit: Callable[[Tensor], Tensor | None]) -> None:
+    def tap(self, taps: Hooks, edit: Callable[[Tensor], Tensor | None]) -> None:
         """Hook the site; `edit` sees and returns the four-dimensional view."""
 
         def flat(x: Tensor) -> Tensor | None:

@@ -10,7 +10,7 @@ from ..errors import TaskError
 Ids = tuple[int, ...]
 
 
-class Coder:
+class Tokenization:
     """A tokenizer, its results remembered; texts are without special tokens, `front` is what the tokenizer puts before them."""
 
     def __init__(self, tokenizer: Any, sample: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .hooks import Taps
+from .hooks import Hooks
 from .layout import Anatomy, Block
 
 
@@ -49,7 +49,7 @@ def unembedding_of(anatomy: Anatomy) -> nn.Module | None:
     return get() if get is not None else None
 
 
-def trace(anatomy: Anatomy, taps: Taps) -> Trace:
+def trace(anatomy: Anatomy, taps: Hooks) -> Trace:
     """Hooks that fill the returned trace during the next forward."""
     seen = Trace()
     outside = {"final_norm": anatomy.final_norm_module, "unembedding": unembedding_of(anatomy)}

@@ -12,14 +12,14 @@ from ..core.units import Universe, is_mlp, layer_of, level_of
 from ..errors import CircuitsError
 from ..measurement.requests import Attribute, Describe
 from ..properties.payload import named_sets
-from .judged_claim import Asked
+from .judged_claim import JudgedClaim
 
 LARGEST = 100_000
 FREQUENT = 0.5  # share of examples, where no component reaches the default P
 
 
 @dataclass(frozen=True)
-class Circuit:
+class SpecCircuit:
     """`sets` by what they came from; `source` tells it in words; `universe` is the model's. `own`: claims measured these sets."""
 
     universe: Universe
@@ -70,10 +70,10 @@ def _within(unit: str, wanted: str) -> bool:
     return unit == wanted or (wanted[1:].isdigit() and layer_of(unit) == int(wanted[1:]))
 
 
-def circuit_of(lab: Any, model: ModelSource, claims: Sequence[Asked]) -> Circuit:
+def circuit_of(lab: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> SpecCircuit:
     """The component sets in the details of the claims; where no claim has one, the shared set of each task with the default settings.
 
-    Raises the `CircuitsError` of describing the model.
+    Raises the `SpecCircuitsError` of describing the model.
     """
     universe: Universe = lab.result(Describe(model)).universe
     sets: dict[str, tuple[str, ...]] = {}
@@ -82,12 +82,12 @@ def circuit_of(lab: Any, model: ModelSource, claims: Sequence[Asked]) -> Circuit
             if units and level_of(units) == "component":
                 sets[f"{where.replace('_', ' ')} of {asked.name}"] = tuple(units)
     if sets:
-        return Circuit(universe, sets, "the sets of components that the claims measured")
+        return SpecCircuit(universe, sets, "the sets of components that the claims measured")
     told = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
-    return Circuit(universe, _by_default(lab, model, claims), told, own=False)
+    return SpecCircuit(universe, _by_default(lab, model, claims), told, own=False)
 
 
-def _by_default(lab: Any, model: ModelSource, claims: Iterable[Asked]) -> dict[str, tuple[str, ...]]:
+def _by_default(lab: Any, model: ModelSource, claims: Iterable[JudgedClaim]) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, task in {name: task for asked in claims for name, task in asked.question.tasks.items()}.items():
         try:

@@ -6,28 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..claims.evaluation import Judgement, judge, judge_claim
+from ..claims.evaluation import Judgement, decide_outcome, evaluate_claim
 from ..claims.question import Question
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import INCONCLUSIVE, as_expected
 from ..errors import CircuitsError, MeasurementError, MutationError, Offline
 from ..measurement.cost import Cost
-from ..measurement.executor import Lab
-from ..measurement.requests import Ablate, Request
+from ..measurement.executor import Executor
+from ..measurement.requests import Ablate, AnyRequest
 from ..mutants.base import Mutation
 from ..properties.protocol import AnyParameters, Parameters
 from ..properties.steps.examples import part
-from .judged_claim import Asked
+from .judged_claim import JudgedClaim
 
 ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
 """Changes of the metric, as a share of its largest value (at least 1), up to which answers count as unchanged."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class DetectionAnswer:
     """What a claim says of a mutant. `how` is None where it did not notice, else the verdict that gave it away."""
 
-    asked: Asked
+    asked: JudgedClaim
     judgement: Judgement
     how: str | None
 
@@ -43,11 +43,11 @@ class Behaviour:
 
 
 @dataclass(frozen=True)
-class Tried:
+class MutantResult:
     """One mutant. `problem` says why it was not made or not measured; `unmeasured` tells the two apart."""
 
     mutation: Mutation
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[DetectionAnswer, ...] = ()
     behaviour: Mapping[str, Behaviour] = field(default_factory=dict)
     fingerprint: str | None = None
     problem: str = ""
@@ -83,7 +83,7 @@ def relabelled(task: TaskSource, mutation: Mutation) -> TaskSource:
     return replace(task, mutation=mutation.text)
 
 
-def attempt(lab: Lab, model: ModelSource, claims: Sequence[Asked], mutation: Mutation, lenient: bool) -> Tried:
+def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mutation: Mutation, lenient: bool) -> MutantResult:
     """Make a mutant and ask every claim. `lenient`: an inconclusive claim fails no test, so it notices nothing.
 
     A mutant that cannot be made, or not be measured offline, is no failure of any claim: `problem` says why.
@@ -98,28 +98,28 @@ def attempt(lab: Lab, model: ModelSource, claims: Sequence[Asked], mutation: Mut
         behaviour = behaviours(lab, model, claims, mutation)
         answers = tuple(_answer(lab, asked, mutation, lenient) for asked in claims)
     except MutationError as problem:
-        return Tried(mutation, problem=str(problem))
+        return MutantResult(mutation, problem=str(problem))
     except Offline as problem:
-        return Tried(mutation, problem=str(problem), unmeasured=True)
-    return Tried(mutation, answers, behaviour, fingerprint)
+        return MutantResult(mutation, problem=str(problem), unmeasured=True)
+    return MutantResult(mutation, answers, behaviour, fingerprint)
 
 
-def _answer(lab: Lab, asked: Asked, mutation: Mutation, lenient: bool) -> Answer:
+def _answer(lab: Executor, asked: JudgedClaim, mutation: Mutation, lenient: bool) -> DetectionAnswer:
     try:
-        judgement = judge_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
+        judgement = evaluate_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
     except CircuitsError:
         raise
     except Exception as problem:  # a property of a third party that did not expect such a model: its test would fail, and no other
         told = MeasurementError(f"the property {asked.question.property} raised {type(problem).__name__}: {problem}")
-        judgement = judge(told, asked.bound, Cost(), None)
+        judgement = decide_outcome(told, asked.bound, Cost(), None)
     if judgement.details.get("error") == "Offline":
         raise Offline(judgement.verdict.reason)
     verdict = judgement.verdict.kind
     quiet = as_expected(verdict, asked.expect) or (lenient and verdict == INCONCLUSIVE)
-    return Answer(asked, judgement, None if quiet else verdict)
+    return DetectionAnswer(asked, judgement, None if quiet else verdict)
 
 
-def behaviours(lab: Lab, model: ModelSource, claims: Iterable[Asked], mutation: Mutation) -> dict[str, Behaviour]:
+def behaviours(lab: Executor, model: ModelSource, claims: Iterable[JudgedClaim], mutation: Mutation) -> dict[str, Behaviour]:
     """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
     found: dict[str, Behaviour] = {}
     for asked in claims:
@@ -135,14 +135,14 @@ def gate_of(parameters: AnyParameters) -> Parameters:
     return next((p for p in (parameters, inner) if isinstance(p, Parameters)), Parameters())
 
 
-def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[Request, Request]:
+def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[AnyRequest, AnyRequest]:
     """The intact model's answers, and the mutant's, as a claim's competence gate asks for them."""
     one = Ablate(model, task, ((),), metric=p.metric, part=part(p, "evaluation"))
     there = relabelled(task, mutation) if mutation.of_labels else task
     return one, replace(one, model=changed(model, mutation), task=there)
 
 
-def _behaviour(lab: Lab, model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> Behaviour:
+def _behaviour(lab: Executor, model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> Behaviour:
     import numpy as np
 
     before, after = gates(model, task, p, mutation)

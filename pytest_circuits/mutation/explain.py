@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf, isfinite
 
 from ..core.verdict import CERTIFIED, REFUTED, Bound
-from .circuit import Circuit
-from .detection import Answer, Behaviour, Tried
+from .circuit import SpecCircuit
+from .detection import Behaviour, DetectionAnswer, MutantResult
 
 
-def share_of_way(answer: Answer) -> float | None:
+def share_of_way(answer: DetectionAnswer) -> float | None:
     """How far the estimate moved towards a change of the verdict: 0 not at all (or away from it), 1 all the way to the bound.
 
     None where there is no number on one of the sides, where no verdict is expected, or where the intact estimate lies on the bound.
@@ -29,7 +29,7 @@ def _margin(value: float, bound: Bound, expect: str) -> float:
     return inside if expect == CERTIFIED else -inside
 
 
-def reasons(tried: Tried, circuit: Circuit) -> list[str]:
+def reasons(tried: MutantResult, circuit: SpecCircuit) -> list[str]:
     """Why no claim noticed: an equivalent mutant, unchanged answers, a place that no claim looks at, bounds that are too far away."""
     if tried.mutation.equivalent:
         return ["equivalent: the same model under other names, which no claim should notice"]
@@ -56,13 +56,13 @@ def reasons(tried: Tried, circuit: Circuit) -> list[str]:
     return found
 
 
-def closest(tried: Tried) -> tuple[Answer, float] | None:
+def closest(tried: MutantResult) -> tuple[DetectionAnswer, float] | None:
     """The claim whose estimate went the largest part of the way to its bound."""
     shares = [(answer, share) for answer in tried.answers if (share := share_of_way(answer)) is not None]
     return max(shares, key=lambda pair: pair[1], default=None)
 
 
-def behaviour_told(tried: Tried) -> str:
+def behaviour_told(tried: MutantResult) -> str:
     """The task whose answers changed most, in accuracy and in the metric."""
     if not tried.behaviour:
         return "no answers were measured"

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from ..claims.evaluation import judge_claim
+from ..claims.evaluation import evaluate_claim
 from ..claims.question import Looks, Question
 from ..errors import CircuitsError
-from ..measurement.executor import Lab
+from ..measurement.executor import Executor
 from ..measurement.planner import Forecast, Planner
-from ..measurement.requests import Request
+from ..measurement.requests import AnyRequest
 from ..mutants.base import Mutation
 from ..spec.suite import ClaimCase
 from .circuit import circuit_of
 from .detection import gate_of, gates, mutated
-from .judged_claim import Asked
+from .judged_claim import JudgedClaim
 from .recipes import NotMade, mutations
-from .run import Stage, grouped
+from .run import MutationRun, grouped
 
 
-def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple[str, ClaimCase]]) -> Iterator[str]:
+def forecast(stage: MutationRun, planner: Planner, offline: Executor, cases: Sequence[tuple[str, ClaimCase]]) -> Iterator[str]:
     """Lines about the mutants of each spec and model, by node id and case.
 
     Where all claims are stored, the very mutants are planned; else as many as the recipes give if the circuit has what they ask for.
@@ -29,7 +29,7 @@ def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple
     for nodeid, case in cases:
         if case.model.fixture is None and all(task.kind != "fixture" for task in case.tasks.values()):
             question = Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against)
-            judgement = judge_claim(offline, question, case.bound, strength=False)
+            judgement = evaluate_claim(offline, question, case.bound, strength=False)
             stage.keep(nodeid, case.name, question, case.bound, case.expect, judgement, case.entry)
     for these in grouped(stage.asked, offline):
         model, claims = these.model, these.claims
@@ -56,7 +56,7 @@ def forecast(stage: Stage, planner: Planner, offline: Lab, cases: Sequence[tuple
         yield from (f"    note: {note}" for note in total.notes)
 
 
-def _of(planner: Planner, mutation: Mutation, claims: Sequence[Asked]) -> Forecast:
+def _of(planner: Planner, mutation: Mutation, claims: Sequence[JudgedClaim]) -> Forecast:
     found, tasks = Forecast(), set()
     for asked in claims:
         for task in asked.question.tasks.values():
@@ -71,6 +71,6 @@ def _of(planner: Planner, mutation: Mutation, claims: Sequence[Asked]) -> Foreca
     return found
 
 
-def _asking(requests: tuple[Request, Request]) -> Generator[Any, Any, None]:
+def _asking(requests: tuple[AnyRequest, AnyRequest]) -> Generator[Any, Any, None]:
     """Steps that ask for these and do nothing."""
     yield list(requests)

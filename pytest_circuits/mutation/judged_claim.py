@@ -11,7 +11,7 @@ from ..core.verdict import MEASURED, Bound, as_expected
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedClaim:
     """`entry` is the name under `models:` that the claim is about, `name` what tables call it.
 
     `number` tells apart the claims of one test in Python.

@@ -12,7 +12,7 @@ from ..core.sources import ModelSource
 from ..errors import OptionError, suggestion
 from ..mutants import OPERATORS, target_of
 from ..mutants.base import Mutation, check_options
-from .circuit import Circuit
+from .circuit import SpecCircuit
 
 DEFAULT = (
     "zero-head:in", "zero-head:in", "zero-head:out", "shuffle-head:in", "swap-heads", "reinit-mlp:in", "reinit-mlp:out", "undo-layer:in",
@@ -109,7 +109,7 @@ def _value(text: str) -> Any:
 
 
 def mutations(
-    wanted: Iterable[Recipe], circuit: Circuit, donor: ModelSource | None = None, tasks: Sequence[str] = ()
+    wanted: Iterable[Recipe], circuit: SpecCircuit, donor: ModelSource | None = None, tasks: Sequence[str] = ()
 ) -> list[Mutation | NotMade]:
     """The mutants that recipes give, each once. A unit that a recipe names and the model does not have is not made, and says so."""
     taken: Counter[tuple[str, str]] = Counter()
@@ -126,7 +126,7 @@ def mutations(
     return list(found.values())
 
 
-def _units(recipe: Recipe, of: str, circuit: Circuit, taken: Counter[tuple[str, str]]) -> Iterator[tuple[str, ...] | str]:
+def _units(recipe: Recipe, of: str, circuit: SpecCircuit, taken: Counter[tuple[str, str]]) -> Iterator[tuple[str, ...] | str]:
     """Unit tuples to act on, or why there are none."""
     if of in ("weights", "labels"):
         yield ()
@@ -151,7 +151,7 @@ def _units(recipe: Recipe, of: str, circuit: Circuit, taken: Counter[tuple[str, 
         yield (recipe.place,) if recipe.place in known else f"the model has no {recipe.place}"
 
 
-def _pair(recipe: Recipe, circuit: Circuit) -> tuple[str, ...] | str:
+def _pair(recipe: Recipe, circuit: SpecCircuit) -> tuple[str, ...] | str:
     if recipe.place:
         one, _, other = recipe.place.partition("+")
         missing = [unit for unit in (one, other) if unit not in circuit.universe.component_names]

@@ -10,10 +10,10 @@ from ..baseline.compare import difference
 from ..core.verdict import INCONCLUSIVE, INVALID
 from ..report.document import plain
 from ..report.renderers.mutation import named
-from .circuit import Circuit
-from .detection import Answer, Tried
+from .circuit import SpecCircuit
+from .detection import DetectionAnswer, MutantResult
 from .explain import reasons, share_of_way
-from .judged_claim import Asked
+from .judged_claim import JudgedClaim
 from .recipes import NotMade
 
 Json = dict[str, Any]
@@ -25,10 +25,10 @@ class Group:
 
     file: str
     model: str
-    claims: Sequence[Asked]
-    circuit: Circuit | None
-    results: Sequence[Tried | NotMade]
-    left_out: Sequence[tuple[Asked, str]] = ()
+    claims: Sequence[JudgedClaim]
+    circuit: SpecCircuit | None
+    results: Sequence[MutantResult | NotMade]
+    left_out: Sequence[tuple[JudgedClaim, str]] = ()
     problem: str = ""
 
 
@@ -76,7 +76,7 @@ def _spec(group: Group) -> Json:
     }
 
 
-def _mutant(one: Tried | NotMade, circuit: Circuit | None) -> Json:
+def _mutant(one: MutantResult | NotMade, circuit: SpecCircuit | None) -> Json:
     if isinstance(one, NotMade):
         return {**_EMPTY, "name": one.name, "status": "not made", "reasons": [one.reason]}
     assert circuit is not None
@@ -118,7 +118,7 @@ _EMPTY: Json = {
 }  # fmt: skip
 
 
-def _outcome(answer: Answer) -> Json:
+def _outcome(answer: DetectionAnswer) -> Json:
     """What one claim said. `beyond_noise`: a comparison with a baseline would tell the change, whatever the verdict."""
     before, after = answer.asked.judgement.estimate, answer.judgement.estimate
     moved = None
@@ -135,7 +135,7 @@ def _outcome(answer: Answer) -> Json:
     }  # fmt: skip
 
 
-def _claim(asked: Asked, mutants: Sequence[Json]) -> Json:
+def _claim(asked: JudgedClaim, mutants: Sequence[Json]) -> Json:
     """What a claim caught: mutants that are equivalent do not count as caught."""
     caught = {m["name"]: m["caught_by"][asked.id] for m in mutants if m["status"] == "noticed" and asked.id in m["caught_by"]}
     told = sum(bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == asked.id)

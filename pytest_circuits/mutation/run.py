@@ -12,17 +12,17 @@ from ..claims.question import Question
 from ..core.sources import ModelSource
 from ..core.verdict import Bound
 from ..errors import CircuitsError, OptionError
-from ..measurement.executor import Lab
+from ..measurement.executor import Executor
 from .circuit import circuit_of
-from .detection import Tried, attempt
-from .judged_claim import Asked
+from .detection import MutantResult, attempt
+from .judged_claim import JudgedClaim
 from .recipes import NotMade, Recipe, mutations, recipes
 from .report import Group, content
 
 Tell = Callable[[str], object]
 
 
-class Stage:
+class MutationRun:
     """`--circuits-mutate` of one session. Raises `OptionError` for mutants that there are not, and a threshold outside [0, 1].
 
     `asked` are the claims that ran, in their order; `result` is the document's `mutation`, once all is done.
@@ -33,14 +33,14 @@ class Stage:
             raise OptionError(f"--circuits-mutate-score is a share from 0 to 1, got {threshold:g}")
         self.wanted, self.threshold = wanted, threshold
         self.recipes: list[Recipe] = recipes(wanted)
-        self.asked: list[Asked] = []
+        self.asked: list[JudgedClaim] = []
         self.result: dict[str, Any] | None = None
 
     def keep(self, nodeid: str, name: str, question: Question, bound: Bound, expect: str, judgement: Judgement, entry: str) -> None:
         """Remember a claim that was judged; a rerun of its test replaces it."""
         these = [one for one in self.asked if one.nodeid == nodeid]
         same = next((one for one in these if (one.name, one.question, one.bound, one.expect) == (name, question, bound, expect)), None)
-        made = Asked(nodeid, name, question, bound, expect, judgement, entry, same.number if same else len(these) + 1)
+        made = JudgedClaim(nodeid, name, question, bound, expect, judgement, entry, same.number if same else len(these) + 1)
         self.asked = [made if one is same else one for one in self.asked] + ([] if same else [made])
 
     @property
@@ -48,14 +48,14 @@ class Stage:
         """False where the threshold was not reached, or something could not be measured."""
         return self.result is None or bool(self.result["passed"])
 
-    def run(self, lab: Lab, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
+    def run(self, lab: Executor, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
         """Make and judge all mutants; `tell` hears a line about each. Interrupted, it leaves no result, and what was measured is kept."""
         started, groups = time.perf_counter(), []
         for one in grouped(self.asked, lab):
             groups.append(self._group(lab, one, lenient, tell))
         self.result = content(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
 
-    def _group(self, lab: Lab, these: These, lenient: bool, tell: Tell) -> Group:
+    def _group(self, lab: Executor, these: ClaimGroup, lenient: bool, tell: Tell) -> Group:
         file, model, claims = these.file, these.model, these.claims
         if not claims:
             return Group(file, model.name, claims, None, [], these.left_out, "no claim is as expected on the intact model")
@@ -65,7 +65,7 @@ class Stage:
             circuit = circuit_of(lab, model, claims)
         except CircuitsError as problem:
             return Group(file, model.name, claims, None, [], these.left_out, str(problem))
-        found: list[Tried | NotMade] = []
+        found: list[MutantResult | NotMade] = []
         made = mutations(self.recipes, circuit, these.donor)
         for i, one in enumerate(made):
             tried = one if isinstance(one, NotMade) else attempt(lab, model, claims, one, lenient)
@@ -74,27 +74,27 @@ class Stage:
         return Group(file, model.name, claims, circuit, found, these.left_out)
 
 
-def _told(one: Tried | NotMade) -> str:
+def _told(one: MutantResult | NotMade) -> str:
     if isinstance(one, NotMade) or one.problem:
-        return "not measured" if isinstance(one, Tried) and one.unmeasured else "not made"
+        return "not measured" if isinstance(one, MutantResult) and one.unmeasured else "not made"
     caught = [answer.asked.name for answer in one.answers if answer.how]
     return f"noticed by {len(caught)} of {len(one.answers)} claims" if caught else "equivalent" if one.equivalent else "survived"
 
 
 @dataclass(frozen=True)
-class These:
+class ClaimGroup:
     """The claims of one spec about one model. `left_out` take no part, each with the reason; `donor` is an earlier checkpoint, if any."""
 
     file: str
     model: ModelSource
-    claims: list[Asked]
-    left_out: list[tuple[Asked, str]]
+    claims: list[JudgedClaim]
+    left_out: list[tuple[JudgedClaim, str]]
     donor: ModelSource | None
 
 
-def grouped(asked: Iterable[Asked], lab: Lab) -> Iterator[These]:
+def grouped(asked: Iterable[JudgedClaim], lab: Executor) -> Iterator[ClaimGroup]:
     """Claims by spec and model; of a series, those about its last checkpoint that ran, the donor being its first."""
-    groups: dict[tuple[str, str, ModelSource | None], list[Asked]] = {}
+    groups: dict[tuple[str, str, ModelSource | None], list[JudgedClaim]] = {}
     for one in asked:
         single = one.model if one.model.at is None else None
         groups.setdefault((one.file, one.entry, single), []).append(one)
@@ -102,8 +102,8 @@ def grouped(asked: Iterable[Asked], lab: Lab) -> Iterator[These]:
         model = max((one.model for one in about), key=_place)
         every = {m for one in about for m in (one.question.series or (one.model,))}
         first = min(every, key=_place)
-        found: list[Asked] = []
-        out: list[tuple[Asked, str]] = []
+        found: list[JudgedClaim] = []
+        out: list[tuple[JudgedClaim, str]] = []
         for one in about:
             reason = one.excluded
             if one.model != model:
@@ -114,7 +114,7 @@ def grouped(asked: Iterable[Asked], lab: Lab) -> Iterator[These]:
                 found.append(one)
             else:
                 out.append((one, reason))
-        yield These(file, model, found, out, first if _place(first) < _place(model) and first.fixture is None else None)
+        yield ClaimGroup(file, model, found, out, first if _place(first) < _place(model) and first.fixture is None else None)
 
 
 def _place(model: ModelSource) -> float:

@@ -7,23 +7,22 @@ parameter models are imported when specs are collected, so numpy is imported ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ..ablation import KINDS
+from ..ablation import ABLATIONS
 from ..attribution import METHODS, vanishing
 from ..core.metric_names import COMPARISONS, METRICS
 from ..core.shares import ROUNDINGS, Size
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Bound, Estimate
 from ..errors import OptionError, suggestion
+from ..measurement.requests import Steps
 from ..registry import Registry
-from .preflight import Doubt, Prospect
-
-Steps = Generator[Any, Any, Estimate]
+from .preflight import PreflightContext, PreflightWarning
 
 
 def _one_of(what: str, allowed: Callable[[], Any]) -> Any:
@@ -50,7 +49,7 @@ def _size(text: Any) -> str | int:
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Method = Annotated[str, AfterValidator(_one_of("attribution method", lambda: METHODS)), _options(lambda: METHODS)]
-Kind = Annotated[str, AfterValidator(_one_of("ablation", lambda: KINDS)), _options(lambda: KINDS)]
+Kind = Annotated[str, AfterValidator(_one_of("ablation", lambda: ABLATIONS)), _options(lambda: ABLATIONS)]
 Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS)), _options(lambda: METRICS)]
 CircuitSize = Annotated[str | int, BeforeValidator(_size)]
 Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS))), _options(lambda: tuple(ROUNDINGS))]
@@ -148,7 +147,7 @@ def check_method(method: str, options: Mapping[str, Any], level: str, metric: st
 
 def check_kind(kind: str, options: Mapping[str, Any]) -> None:
     """Raise `ValueError` when an ablation kind has no such option."""
-    check_options("ablation", kind, options, KINDS)
+    check_options("ablation", kind, options, ABLATIONS)
 
 
 def check_options(what: str, name: str, options: Mapping[str, Any], registry: Registry) -> None:
@@ -160,7 +159,7 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 
 @dataclass(frozen=True)
-class Recorded:
+class BaselineReference:
     """What a baseline holds of a claim about drift: its entry, or None and the reason, with what to do about it.
 
     `command` writes the entry `again`: once, or anew. `writes`: this very run does, so that where there is nothing to compare with
@@ -194,7 +193,7 @@ class Claim:
     model: ModelSource
     tasks: Mapping[str, TaskSource] = field(default_factory=dict)
     series: tuple[ModelSource, ...] = ()
-    against: ModelSource | Recorded | None = None
+    against: ModelSource | BaselineReference | None = None
 
 
 @dataclass(frozen=True)
@@ -217,7 +216,7 @@ class Property:
 
     name: str
     parameters: type[AnyParameters]
-    judge: Callable[[Claim], Steps]
+    judge: Callable[[Claim], Steps[Estimate]]
     lowest: float | None = None
     highest: float | None = None
     summary: str = ""
@@ -227,7 +226,7 @@ class Property:
     grows: bool = True
     growth: Callable[[Any], str | None] | None = None
     anytime: bool = False
-    preflight: Callable[[Any, Prospect], Iterable[Doubt]] | None = None
+    preflight: Callable[[Any, PreflightContext], Iterable[PreflightWarning]] | None = None
     unfit: Callable[[Any, str, Sequence[float]], tuple[str, str] | None] | None = None
     bound: Bound | None = None
 

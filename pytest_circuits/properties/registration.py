@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from ..core.verdict import Estimate
 from ..errors import OptionError
+from ..measurement.requests import Steps
 from . import PROPERTIES
-from .protocol import AnyParameters, Claim, Property, Steps
+from .protocol import AnyParameters, Claim, Property
 
-Judge = Callable[[Claim], Steps]
+Judge = Callable[[Claim], Steps[Estimate]]
 
 
 def claimable(
@@ -21,12 +23,13 @@ def claimable(
     unit: str = "",
     over_series: bool = False,
 ) -> Callable[[Judge], Property]:
-    """Make the decorated generator a `Property` and register it under `name` or its own; specs and Python tests can then claim it.
+    """Make the decorated generator a `Property` and register it under `name`, or under its own; specs and Python tests can then claim it.
 
-    The generator takes a `Claim`, yields requests of `pytest_circuits.measurement.requests` and returns an `Estimate`. `parameters` is a
-    subclass of `Parameters` (or `CircuitParameters`) whose docstring defines the property. `lowest` and `highest` are the range of its values
-    (None: unbounded), so that vacuous bounds are refused; the judge's first docstring line is the summary in listings. `over_series`: it is
-    about all models of a series at once. Raises `OptionError` for a name that is taken or a judge that is no generator.
+    The generator takes a `Claim`, asks for requests of `pytest_circuits.measurement.requests` and returns an `Estimate`. `parameters` is a
+    subclass of `Parameters` (or `CircuitParameters`) whose docstring defines the property. `lowest` and `highest` are the range of its
+    values (None: unbounded), so that vacuous bounds are refused. The first line of the generator's docstring is the summary in listings.
+    `over_series`: the property is about all models of a series at once. Raises `OptionError` for a name that is taken, or for a function
+    that is not a generator.
     """
 
     def register(judge: Judge) -> Property:

@@ -35,7 +35,7 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
     """Judge a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
     from ..baseline.entries import measured_on
-    from ..claims.evaluation import judge, judge_claim
+    from ..claims.evaluation import decide_outcome, evaluate_claim
     from ..claims.preflight import forewarned
     from ..claims.question import Question
     from ..measurement.cost import Cost
@@ -49,9 +49,9 @@ def run(request: pytest.FixtureRequest, case: ClaimCase) -> None:
         question = Question(case.property, case.parameters, model, tasks, over)
         question = replace(question, against=against or state.recorded(request.node.nodeid, question, case.of))
     except CircuitsError as problem:
-        judgement = judge(problem, case.bound, Cost(), None)
+        judgement = decide_outcome(problem, case.bound, Cost(), None)
     else:
-        judgement = judge_claim(state.lab(), question, case.bound)
+        judgement = evaluate_claim(state.lab(), question, case.bound)
         judgement = forewarned(judgement, state.lab(), question, case.bound, case.expect, unchanged(tasks, state.seed))
         facts["measured_on"] = measured_on(state.lab(), question)
         if state.stage is not None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .api.circuits import Bench
+    from .api.circuits import CircuitsFixture
 
 
 @pytest.fixture(scope="session")
-def circuits(pytestconfig: pytest.Config) -> Bench:
+def circuits(pytestconfig: pytest.Config) -> CircuitsFixture:
     """Open models and tasks, measure properties, check claims; measurements are cached and shared with spec files."""
-    from .api.circuits import Bench
+    from .api.circuits import CircuitsFixture
     from .keys import STATE
 
-    return Bench(pytestconfig.stash[STATE])
+    return CircuitsFixture(pytestconfig.stash[STATE])
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..properties.protocol import Recorded
+from ..properties.protocol import BaselineReference
 
 if TYPE_CHECKING:
     from ..measurement.planner import Planner
@@ -42,12 +42,12 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
     state = session.config.stash[STATE]
     if state.stage is None:
         return []
-    from ..measurement.executor import Lab
+    from ..measurement.executor import Executor
     from ..measurement.planner import Planner as Fresh
     from ..mutation.forecast import forecast
 
     lab = planner.lab
-    offline = Lab(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
+    offline = Executor(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
     own = Fresh(lab)
     found = list(forecast(state.stage, own, offline, [(item.nodeid, item.case) for item in claims]))
     return [*found, f"mutants: {own.total}", ""]
@@ -81,4 +81,4 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     yield from (f"    warning: {one}" for one in told)
 
 
-_UNKNOWN = Recorded(None, writes=True)  # what a baseline holds decides nothing about what is measured
+_UNKNOWN = BaselineReference(None, writes=True)  # what a baseline holds decides nothing about what is measured

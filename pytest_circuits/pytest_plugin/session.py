@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..core.spec_files import SUFFIX
-from ..baseline.manager import OFF, Desk, under_ci
+from ..baseline.manager import OFF, BaselineManager, under_ci
 from ..core.sources import DTYPES
+from ..core.spec_files import SUFFIX
 
 if TYPE_CHECKING:
     from ..claims.evaluation import Judgement
     from ..claims.question import Question
     from ..core.sources import ModelSource
     from ..measurement.events import Listener
-    from ..measurement.executor import Lab
+    from ..measurement.executor import Executor
     from ..measurement.store import Store
-    from ..mutation.run import Stage
-    from ..properties.protocol import Recorded
+    from ..mutation.run import MutationRun
+    from ..properties.protocol import BaselineReference
 
 Setting = Callable[[pytest.Config, str], Any]
 Record = dict[str, Any]
@@ -58,7 +58,7 @@ class Session:
         self._errors: list[Record] = []
         self._document: Record | None = None
         self.handed_over: dict[ModelSource, Any] = {}
-        self._lab: Lab | None = None
+        self._lab: Executor | None = None
         self._listener: Listener | None = None
         self._scratch: Store | None = None
 
@@ -67,13 +67,13 @@ class Session:
         """Whether this process runs tests for another one (xdist)."""
         return hasattr(self.config, "workerinput")
 
-    def lab(self) -> Lab:
+    def lab(self) -> Executor:
         """The lab, made when the first claim runs. No property: pytest 8 evaluates those of every plugin when it looks for fixtures."""
         if self._lab is None:
-            from ..measurement.executor import Lab
+            from ..measurement.executor import Executor
 
             setting = self._setting
-            self._lab = Lab(
+            self._lab = Executor(
                 self._store(),
                 device=setting(self.config, "device"),
                 dtype=setting(self.config, "dtype"),
@@ -155,7 +155,7 @@ class Session:
         judgement = Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
         return claim_record(nodeid, judgement, {**facts, "seed": self.seed}, passed=False)
 
-    def recorded(self, nodeid: str, question: Question, of: str = "") -> Recorded | None:
+    def recorded(self, nodeid: str, question: Question, of: str = "") -> BaselineReference | None:
         """What a claim about drift is compared with; None for any other. `of` is the claim that it is about, if that has a name.
 
         Raises `BaselineError`.
@@ -283,7 +283,7 @@ def _report_path(config: pytest.Config) -> Path | None:
     return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
 
 
-def _desk(config: pytest.Config, setting: Setting) -> Desk:
+def _desk(config: pytest.Config, setting: Setting) -> BaselineManager:
     """Baselines, as the options say. Raises `UsageError` under continuous integration for those that write."""
     mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
     given = config.getoption("circuits_baseline")
@@ -309,10 +309,10 @@ def _desk(config: pytest.Config, setting: Setting) -> Desk:
     if isinstance(place, Path) and not place.exists() and not mode:
         raise pytest.UsageError(f"--circuits-baseline: there is no {place}; give a baseline file, the folder that has it, or none")
     idle = config.getoption("collectonly") or config.getoption("circuits_plan")
-    return Desk(config.rootpath, place, None if idle else mode, prune and not idle)
+    return BaselineManager(config.rootpath, place, None if idle else mode, prune and not idle)
 
 
-def _stage(config: pytest.Config) -> Stage | None:
+def _stage(config: pytest.Config) -> MutationRun | None:
     """What `--circuits-mutate` asks for; None without it."""
     wanted, threshold = config.getoption("circuits_mutate"), config.getoption("circuits_mutate_score")
     if wanted is None:
@@ -325,10 +325,10 @@ def _stage(config: pytest.Config) -> Stage | None:
             "run one after the other"
         )
     from ..errors import OptionError
-    from ..mutation.run import Stage
+    from ..mutation.run import MutationRun
 
     try:
-        return Stage(wanted, threshold)
+        return MutationRun(wanted, threshold)
     except OptionError as problem:
         raise pytest.UsageError(f"--circuits-mutate: {problem}") from None
 

@@ -19,7 +19,7 @@ CURVE = "measured"  # of a point that is part of a curve, the claim being about 
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One model: where it stands in its series, estimate and interval (None together), and what came of it: a verdict, or `measured`."""
 
     at: float
@@ -34,7 +34,7 @@ class Curve:
 
     title: str
     claims: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
     lines: tuple[tuple[float, float | None], ...]
     unit: str
 
@@ -68,7 +68,7 @@ def _as_written(claim: Any) -> Iterator[None]:
 
 def _merged(found: list[Curve]) -> list[Curve]:
     """Several claims about one and the same curve as one."""
-    made: dict[tuple[str, tuple[Point, ...]], Curve] = {}
+    made: dict[tuple[str, tuple[CurvePoint, ...]], Curve] = {}
     for curve in found:
         key = curve.title, curve.points
         before = made.get(key)
@@ -112,13 +112,13 @@ def _title(claim: Mapping[str, Any], name: str) -> str:
     return f"{name}({', '.join(claim['tasks'])})" if claim["tasks"] else name
 
 
-def _point(at: float, value: float | None, interval: Any, mark: str) -> Point:
+def _point(at: float, value: float | None, interval: Any, mark: str) -> CurvePoint:
     if mark not in (*VERDICTS, CURVE):
         raise ValueError(f"{mark!r} is no verdict")
     if value is None or interval is None:
-        return Point(_number(at), None, None, mark)
+        return CurvePoint(_number(at), None, None, mark)
     low, high = (nan if end is None else _number(end) for end in interval)  # an infinite end is null in JSON
-    return Point(_number(at), _number(value), (low, high), mark)
+    return CurvePoint(_number(at), _number(value), (low, high), mark)
 
 
 def _number(value: Any) -> float:
@@ -127,7 +127,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _at(point: Point) -> float:
+def _at(point: CurvePoint) -> float:
     return point.at
 
 

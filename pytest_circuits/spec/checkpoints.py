@@ -23,7 +23,7 @@ _MARKED = re.compile(r"(?:step|checkpoint|ckpt|iteration|iter|epoch|seed)s?[-_. 
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckpointMatch:
     """One checkpoint: a directory or hub id, its revision, what it is called, and the place in the file that names it."""
 
     path: str
@@ -57,7 +57,7 @@ def directories(folder: Path | str, pattern: str) -> list[str]:
     return sorted({path for one in found if os.path.isdir(path := absolute(folder, one))}, key=_natural)
 
 
-def series(name: str, found: Sequence[Found], like: ModelSource) -> tuple[ModelSource, ...]:
+def series(name: str, found: Sequence[CheckpointMatch], like: ModelSource) -> tuple[ModelSource, ...]:
     """Sources called `NAME@LABEL`, with the options of `like`, in the order of their `at`.
 
     `at` is as given, else a number of the name, else the place. Raises `ValueError` where some are given and others unknown.
@@ -111,7 +111,7 @@ class _Reader:
         self.wrong = True
         self.problems.at_value(where, told)
 
-    def read(self, entry: ModelEntry, where: Where) -> Iterator[Found | None]:
+    def read(self, entry: ModelEntry, where: Where) -> Iterator[CheckpointMatch | None]:
         written = entry.checkpoints
         if isinstance(written, Revisions):
             for i, revision in enumerate(written.revisions):
@@ -127,7 +127,7 @@ class _Reader:
             for i, one in enumerate(written or ()):
                 yield from self.listed(one, (*where, i))
 
-    def listed(self, one: str | CheckpointEntry, where: Where) -> Iterator[Found | None]:
+    def listed(self, one: str | CheckpointEntry, where: Where) -> Iterator[CheckpointMatch | None]:
         if isinstance(one, str):
             if self.hub:
                 yield self.revision(one, where, None)
@@ -145,14 +145,14 @@ class _Reader:
         else:
             self.refuse(where, "a checkpoint needs a path, or the revision of a hub id")
 
-    def matching(self, pattern: str, where: Where) -> Iterator[Found]:
+    def matching(self, pattern: str, where: Where) -> Iterator[CheckpointMatch]:
         folder = self.path or self.folder
         paths = directories(folder, pattern)
         if not paths and not self.lenient:
             self.refuse(where, f"no directory matches {show(pattern)} (looked for {absolute(folder, pattern)})")
-        yield from (Found(path, os.path.basename(path), where) for path in paths)
+        yield from (CheckpointMatch(path, os.path.basename(path), where) for path in paths)
 
-    def between(self, wanted: Range, where: Where) -> Iterator[Found]:
+    def between(self, wanted: Range, where: Where) -> Iterator[CheckpointMatch]:
         """Those that a pattern matches with a number from `first` to `last`."""
         if self.hub:
             self.refuse(where, f"the checkpoints of the hub id {self.path!r} are its revisions, as a list: [{wanted.pattern}, …]")
@@ -170,19 +170,19 @@ class _Reader:
             self.refuse(where, f"no directory of {show(wanted.pattern)} lies from {low:g} to {high:g}: they are at {known}")
         yield from inside
 
-    def directory(self, written: str, where: Where, revision: str | None, at: float | None) -> Found | None:
+    def directory(self, written: str, where: Where, revision: str | None, at: float | None) -> CheckpointMatch | None:
         path = model_path(self.folder, written) if self.path is None else absolute(self.path, written)
         if revision is not None and os.path.isabs(path):
             self.refuse((*where, "revision"), f"{written} is a directory, which has no revisions")
             return None
-        return Found(path, revision or os.path.basename(path), where, revision, at)
+        return CheckpointMatch(path, revision or os.path.basename(path), where, revision, at)
 
-    def revision(self, revision: str, where: Where, at: float | None) -> Found | None:
+    def revision(self, revision: str, where: Where, at: float | None) -> CheckpointMatch | None:
         if not self.hub:
             what = "a revision needs 'path', a hub id such as org/name, in the model's entry"
             self.refuse(where, what if self.path is None else f"{self.path} is a directory, which has no revisions; {what}")
             return None
-        return Found(str(self.path), revision, where, revision, at)
+        return CheckpointMatch(str(self.path), revision, where, revision, at)
 
 
 def _natural(path: str) -> list[tuple[int, float, str]]:
@@ -190,7 +190,7 @@ def _natural(path: str) -> list[tuple[int, float, str]]:
     return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def _labels(found: Sequence[Found]) -> list[str]:
+def _labels(found: Sequence[CheckpointMatch]) -> list[str]:
     taken: list[str] = []
     for one in found:
         label = "".join(c for c in _UNSAFE.sub("-", one.name) if c.isprintable()) or "checkpoint"
@@ -202,7 +202,7 @@ def _labels(found: Sequence[Found]) -> list[str]:
     return taken
 
 
-def _ats(found: Sequence[Found]) -> list[float]:
+def _ats(found: Sequence[CheckpointMatch]) -> list[float]:
     unknown = [one for one in found if one.at is None]
     read = numbers([one.name for one in unknown])
     if len(unknown) == len(found):
@@ -234,5 +234,5 @@ def numbers(names: Sequence[str]) -> list[float] | None:
     return varying[0] if len(varying) == 1 and len(set(varying[0])) == len(names) else None
 
 
-def _shown(one: Found) -> str:
+def _shown(one: CheckpointMatch) -> str:
     return repr(one.revision or one.path)

@@ -14,7 +14,7 @@ from ..core.verdict import Bound
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.protocol import Property, task_names
-from .document import BOUNDS, CLAIM_KEYS, ClaimEntry, name_problem
+from .document import BOUNDS, CLAIM_KEYS, ClaimKeys, name_problem
 from .parameters import combinations, inner_names
 from .problems import Problems
 from .sections import validated
@@ -24,7 +24,7 @@ from .yaml_reader import Where
 
 
 @dataclass(frozen=True)
-class Context:
+class SpecContext:
     """What the claims of one file refer to. The names include entries that are themselves wrong, to report those once."""
 
     problems: Problems
@@ -55,7 +55,7 @@ def properties_of(claim: Any) -> Iterator[str]:
         yield from inner_names(PROPERTIES.get(name), claim[name])
 
 
-def claim_cases(context: Context, name: str, claim: Any) -> list[ClaimCase]:
+def claim_cases(context: SpecContext, name: str, claim: Any) -> list[ClaimCase]:
     """All cases of one claim; none, with the mistakes reported, if anything in it is wrong."""
     problems, where = context.problems, ("claims", name)
     wrong = name_problem(name)
@@ -130,7 +130,7 @@ def _property(problems: Problems, where: Where, claim: Mapping[str, Any]) -> Pro
     return PROPERTIES.get(known[0]) if known else None
 
 
-def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[ClaimEntry, set[str]]:
+def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[ClaimKeys, set[str]]:
     """The keys that are right, and the names of those that are not: each key is checked on its own, so that one mistake hides no other."""
     good: dict[str, Any] = {}
     bad: set[str] = set()
@@ -139,15 +139,15 @@ def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[
             continue
         if value is None:
             problems.at_key((*where, key), "has no value; write one, or leave the key out")
-        elif validated(problems, ClaimEntry, {key: value}, where) is not None:
+        elif validated(problems, ClaimKeys, {key: value}, where) is not None:
             good[key] = value
             continue
         bad.add(key)
-    return ClaimEntry(**good), bad
+    return ClaimKeys(**good), bad
 
 
 def _bound(
-    problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimEntry, bad: set[str], prop: Property | None
+    problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimKeys, bad: set[str], prop: Property | None
 ) -> Bound | None:
     given = [key for key in BOUNDS if key in claim]
     if not given and prop is not None and prop.bound is not None:
@@ -180,7 +180,7 @@ def _check_bound(problems: Problems, where: Where, claim: Mapping[str, Any], pro
 
 
 def _check_series(
-    context: Context, where: Where, claim: Mapping[str, Any], prop: Property, targets: Iterable[Target], parameters: Iterable[Any]
+    context: SpecContext, where: Where, claim: Mapping[str, Any], prop: Property, targets: Iterable[Target], parameters: Iterable[Any]
 ) -> None:
     """Refuse a series that the claim cannot be about.
 
@@ -205,13 +205,13 @@ def _check_series(
                 context.problems.at_key(where, f"{text}, or name the series that the claim is about: models: [NAME]")
 
 
-def _may_grow(context: Context, entry: str) -> bool:
+def _may_grow(context: SpecContext, entry: str) -> bool:
     """Whether the checkpoints of a model are those that match a pattern."""
     written = context.problems.document.data["models"][entry].get("checkpoints")
     return any(isinstance(one, str) and any(char in one for char in "*?[") for one in (written if isinstance(written, list) else [written]))
 
 
-def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpec, ...]:
+def _marks(problems: Problems, where: Where, entry: ClaimKeys) -> tuple[MarkSpec, ...]:
     found: list[MarkSpec] = []
     for i, mark in enumerate(entry.marks):
         place = (*where, "marks", i)
@@ -237,7 +237,7 @@ def _marks(problems: Problems, where: Where, entry: ClaimEntry) -> tuple[MarkSpe
     return tuple(found)
 
 
-def _targets(context: Context, where: Where, entry: ClaimEntry, prop: Property | None) -> list[Target]:
+def _targets(context: SpecContext, where: Where, entry: ClaimKeys, prop: Property | None) -> list[Target]:
     if entry.model is not None and entry.models is not None:
         context.problems.at_key((*where, "models"), "a claim has one of model and models, not both", about=where)
     if entry.models is not None:
@@ -259,7 +259,7 @@ def _targets(context: Context, where: Where, entry: ClaimEntry, prop: Property |
     return found
 
 
-def _named(context: Context, place: Where, name: str, prop: Property | None) -> list[Target]:
+def _named(context: SpecContext, place: Where, name: str, prop: Property | None) -> list[Target]:
     """The models that a claim names: an entry, or a checkpoint of one."""
     if name in context.models:
         return _of_entry(context, name, prop)
@@ -282,7 +282,7 @@ def _named(context: Context, place: Where, name: str, prop: Property | None) -> 
     return []
 
 
-def _of_entry(context: Context, name: str, prop: Property | None) -> list[Target]:
+def _of_entry(context: SpecContext, name: str, prop: Property | None) -> list[Target]:
     sources = context.models[name]
     if prop is not None and prop.over_series:
         return [Target(name, name, sources[-1], sources)]

@@ -118,7 +118,7 @@ class FixtureTask(Grammar):
     fixture: Annotated[FixtureName, Field(description="A pytest fixture that returns a Task, or prompt pairs.")]
 
 
-class ClaimEntry(Grammar):
+class ClaimKeys(Grammar):
     """A claim, without its property: the bound, the expected verdict, pytest marks and the models that it is about."""
 
     at_least: Annotated[Number | Absent, Field(description="Certified when the whole interval is at or above this.")] = None
@@ -143,7 +143,7 @@ class ClaimEntry(Grammar):
     description: Annotated[str, Field(description="What the claim means, for reports.")] = ""
 
 
-CLAIM_KEYS = tuple(ClaimEntry.model_fields)
+CLAIM_KEYS = tuple(ClaimKeys.model_fields)
 
 
 def name_problem(name: str) -> str | None:

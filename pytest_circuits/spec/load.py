@@ -12,7 +12,7 @@ from typing import Any
 from ..core.sources import ModelSource
 from ..errors import OptionError, SpecError, suggestion
 from . import drift
-from .claims import Context, claim_cases, properties_of
+from .claims import SpecContext, claim_cases, properties_of
 from .document import TOP_LEVEL, VERSION
 from .parameters import check_defaults
 from .problems import Problems, SpecErrors
@@ -80,7 +80,7 @@ def _suite(document: Document, problems: Problems, path: Path, replacements: Map
     claims, about = drift.written_out(problems, claims, tuple(models))
     used = {name for claim in claims.values() for name in properties_of(claim)}
     names = _names(present, "models"), _names(present, "tasks")
-    context = Context(problems, models, names[0], tasks, names[1], check_defaults(problems, used), replaced)
+    context = SpecContext(problems, models, names[0], tasks, names[1], check_defaults(problems, used), replaced)
     cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
     cases = drift.resolved(problems, cases, models, about)
     every = {source.name: source for sources in models.values() for source in sources}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.sources import ModelSource
 from ..errors import OptionError
-from .checkpoints import Found, absolute, directories, is_glob, model_path, series
+from .checkpoints import CheckpointMatch, absolute, directories, is_glob, model_path, series
 from .document import REFERENCE
 
 LOADER = "loader:"
@@ -38,7 +38,7 @@ def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
     if not is_glob(Path.cwd(), path):
         return (_single(like, name, path),)
     matched = _matching(name, path)
-    return series(name, [Found(one, os.path.basename(one)) for one in matched], like)
+    return series(name, [CheckpointMatch(one, os.path.basename(one)) for one in matched], like)
 
 
 def _single(source: ModelSource, name: str, path: str) -> ModelSource:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ..ablation import KINDS
+from ..ablation import ABLATIONS
 from ..attribution import METHODS
 from ..core.summaries import summary
 from ..properties import PROPERTIES
@@ -22,7 +22,7 @@ from .document import (
     NAME,
     NOT_OF_SERIES,
     VERSION,
-    ClaimEntry,
+    ClaimKeys,
     FileTask,
     FixtureTask,
     LoaderTask,
@@ -57,7 +57,7 @@ def json_schema() -> Json:
         },
         "$defs": {name: definitions[name] for name in sorted(definitions)},
     }
-    for registry in (METHODS, KINDS):
+    for registry in (METHODS, ABLATIONS):
         _share_options(schema, registry, registry.what.replace(" ", "-"))
     return schema
 
@@ -159,7 +159,7 @@ def _defaults(definitions: Json) -> Json:
 
 
 def _claim(properties: Json, definitions: Json) -> Json:
-    schema = _of(ClaimEntry, "claim", definitions)
+    schema = _of(ClaimKeys, "claim", definitions)
     return {
         **schema,
         "description": "One property with its parameters, one bound, and what is expected of it.",

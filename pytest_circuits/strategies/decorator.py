@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 
 from ..errors import CircuitsError
-from ..measurement.trials import LEDGER, Ledger, Pending
+from ..measurement.trials import LEDGER, Pending, TrialLedger
 
 ROUNDS = 40  # passes that only note what is asked for; what later ones would ask for is measured one by one
 Test = Callable[..., Any]
@@ -67,7 +67,7 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
                 if name.startswith(("_hypothesis", "hypothesis_")):
                     setattr(drawn, name, value)
             _seeded(drawn)
-            ledger = Ledger()
+            ledger = TrialLedger()
             token = LEDGER.set(ledger)
             try:
                 _noted(drawn, ledger, args, kwargs)
@@ -89,7 +89,7 @@ def _seeded(drawn: Any) -> None:
         drawn._hypothesis_internal_use_seed = Random().getrandbits(64)
 
 
-def _noted(drawn: Any, ledger: Ledger, args: Any, kwargs: Any) -> None:
+def _noted(drawn: Any, ledger: TrialLedger, args: Any, kwargs: Any) -> None:
     """Passes that only note, until all is known that the test asks for: first of what is generated, then, where that fails, of what
     shrinking tries.
     """

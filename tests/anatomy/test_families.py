@@ -19,7 +19,7 @@ from pytest_circuits import open_model
 from pytest_circuits.attribution.relp import relp_rules
 from pytest_circuits.errors import ModelError, OptionError
 from pytest_circuits.inspection.locate import anatomy_of
-from pytest_circuits.model.hooks import Taps, measuring
+from pytest_circuits.model.hooks import Hooks, measuring
 
 
 def paired_slopes(model, pair) -> np.ndarray:
@@ -65,7 +65,7 @@ def test_relevance_is_conserved_through_a_saturated_soft_cap():
     with torch.no_grad():
         model.lm_head.weight.mul_(50)
     kept = []
-    with measuring(model), torch.enable_grad(), Taps() as taps:
+    with measuring(model), torch.enable_grad(), Hooks() as taps:
         model.model.embed_tokens.register_forward_hook(lambda _m, _a, y: y.detach().requires_grad_())
         relp_rules(anatomy_of(model), taps)
         model.model.norm.register_forward_hook(lambda _m, _a, y: kept.append(y))

@@ -12,7 +12,7 @@ from two_models import N, baseline, drift, permuted, world
 from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Recorded
+from pytest_circuits.properties.protocol import BaselineReference
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.split import split_by_group
 
@@ -157,7 +157,9 @@ def test_the_kept_part_is_plain_json_and_survives_it():
 
 REFUSED = {
     "nothing at all": (lambda: None, {}, "there is nothing to compare with"),
-    "no baseline": (lambda: Recorded(None, "measure the release once, with pytest x"), {}, "measure the release once, with pytest x"),
+    "no baseline": (
+        lambda: BaselineReference(None, "measure the release once, with pytest x"), {}, "measure the release once, with pytest x",
+    ),
     "other parameters": (
         lambda: baseline(world(), of={"reuse": {"task": "t", "p": 0.9, "size": 3}}), {},
         "of another claim: p was 0.9 and is 0.8; if .* pytest again",

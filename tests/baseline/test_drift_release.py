@@ -12,7 +12,7 @@ from two_models import baseline, drift, world
 from pytest_circuits.baseline import files
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Recorded
+from pytest_circuits.properties.protocol import BaselineReference
 
 CORE = """
 core:
@@ -178,7 +178,7 @@ SIZE = {"shared_size": {"task": "t", "p": 0.8, "size": 3}}
     ids=["values", "intervals", "circuits by name", "circuits by function"],
 )
 def test_comparing_with_itself_is_comparing_with_what_would_be_read_back(how):
-    fresh = drift(world(), Recorded(None, "no baseline", writes=True), **how)
+    fresh = drift(world(), BaselineReference(None, "no baseline", writes=True), **how)
     again = drift(world(), baseline(world(), **how), **how)
     assert (fresh.value, fresh.interval, fresh.n, fresh.kind, fresh.unsettled) == (
         again.value, again.interval, again.n, again.kind, again.unsettled
@@ -194,7 +194,7 @@ def lent(made, **changes):
     parameters = {"p": 0.8, "size": 3, "confidence": kept.pop("confidence")}
     kept.pop("unsettled")
     entry = {"property": "reuse", "parameters": parameters, "kept": kept, **numbers, **about, **changes}
-    return Recorded(None, command="pytest again", lent=entry, lender="'core'", weights=("old",), elsewhere="pytest there")
+    return BaselineReference(None, command="pytest again", lent=entry, lender="'core'", weights=("old",), elsewhere="pytest there")
 
 
 def test_an_entry_lent_compares_as_the_claims_own_does():

@@ -12,7 +12,7 @@ from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.payload import as_kept
-from pytest_circuits.properties.protocol import Claim, Recorded
+from pytest_circuits.properties.protocol import BaselineReference, Claim
 
 UNIVERSE = Universe(2, 4)
 N = 80
@@ -50,7 +50,7 @@ def drift(now, against, *, of=None, **parameters):
     prop = PROPERTIES.get("drift")
     of = {"reuse": {"task": "t", "p": 0.8, "size": 3}} if of is None else of
     p = prop.parameters.model_validate({"of": of, **parameters})
-    recorded = isinstance(against, Recorded) or against is None
+    recorded = isinstance(against, BaselineReference) or against is None
     claim = Claim(p, ModelSource("candidate", "c"), TASKS, against=against if recorded else RELEASED)
     steps = prop.judge(claim)
 
@@ -68,9 +68,9 @@ def drift(now, against, *, of=None, **parameters):
 
 def baseline(study, **parameters):
     """What a baseline holds after the release was measured with these parameters; the run that writes it and one that reads it agree."""
-    fresh = drift(study, Recorded(None, "no baseline", writes=True), **parameters)
+    fresh = drift(study, BaselineReference(None, "no baseline", writes=True), **parameters)
     assert fresh.details["compared_with_itself"] and fresh.value == 0
     of = {"reuse": {"task": "t", "p": 0.8, "size": 3}} if parameters.get("of") is None else parameters["of"]
     p = PROPERTIES.get("drift").parameters.model_validate({**parameters, "of": of})
     entry = json.loads(json.dumps({"parameters": p.model_dump(mode="json"), "kept": as_kept(fresh.kept)}, allow_nan=False))
-    return Recorded(entry, command="pytest again", again="anew")
+    return BaselineReference(entry, command="pytest again", again="anew")

@@ -15,8 +15,8 @@ from plainedges import EdgeRun, edge_names, zeros
 from plainhf import NAMES, WITH_EXPERTS, Parts, logits_of, metric, operated, outcomes, prompts, record, same
 
 from pytest_circuits import open_model
-from pytest_circuits.ablation import KINDS
-from pytest_circuits.ablation.kind import Setting
+from pytest_circuits.ablation import ABLATIONS
+from pytest_circuits.ablation.kind import AblationContext
 from pytest_circuits.ablation.sets import sets_of
 from pytest_circuits.errors import OptionError, UnitError
 from pytest_circuits.model.batches import batches
@@ -40,7 +40,7 @@ def double(subject, task, sets, kind="zero", level="edge", mode="remove") -> tor
     chosen = sets_of(runner, encoded, sets, mode, level, "mlp_activation", None)
     out = torch.zeros(len(sets), len(task), dtype=torch.float64)
     with measuring(subject.model):
-        values = KINDS.get(kind)().prepare(Setting(runner, encoded, chosen.sites, None, None, None))
+        values = ABLATIONS.get(kind)().prepare(AblationContext(runner, encoded, chosen.sites, None, None, None))
         for batch in batches(encoded, 8, runner.device, runner.vocabulary):
             logits = chosen.logits(batch, range(len(sets)), values(batch)).unflatten(0, (len(sets), -1))
             for s in range(len(sets)):
@@ -181,7 +181,7 @@ def test_sets_that_leave_a_reader_alone_leave_it_alone_bit_for_bit():
     encoded, runner = subject.encode(task), subject._runner
     chosen = sets_of(runner, encoded, [["L0H1->L2H3.q"], [], ["L2MLP->logits", "L0MLP->L1KV0.v"]], "remove", "edge", "mlp_activation", None)
     with measuring(subject.model), torch.no_grad():
-        values = KINDS.get("zero")().prepare(Setting(runner, encoded, chosen.sites, None, None, None))
+        values = ABLATIONS.get("zero")().prepare(AblationContext(runner, encoded, chosen.sites, None, None, None))
         for batch in batches(encoded, 8, runner.device, runner.vocabulary):
             logits = chosen.logits(batch, range(3), values(batch))
             plain = runner.logits(batch.clean.repeat(3, 1), batch.tail)

@@ -15,7 +15,7 @@ from plainhf import NAMES, Parts, as_ids, metric, prompts, record
 from pytest_circuits import open_model
 from pytest_circuits.attribution.relp import relp_rules
 from pytest_circuits.inspection.locate import anatomy_of
-from pytest_circuits.model.hooks import Taps, measuring
+from pytest_circuits.model.hooks import Hooks, measuring
 
 every_architecture = pytest.mark.parametrize("name", NAMES)
 
@@ -30,7 +30,7 @@ def without_biases(model):
 
 @contextmanager
 def rules(model):
-    with measuring(model), torch.enable_grad(), Taps() as taps:
+    with measuring(model), torch.enable_grad(), Hooks() as taps:
         relp_rules(anatomy_of(model), taps)
         yield
 

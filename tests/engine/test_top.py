@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytest_circuits import open_model
-from pytest_circuits.attribution.method import Call, Method, attribute
+from pytest_circuits.attribution.method import AttributeOptions, AttributionMethod, attribute
 from pytest_circuits.attribution.top_k import strongest
 from pytest_circuits.core.results import Attribution
 from pytest_circuits.errors import MeasurementError, OptionError
@@ -106,7 +106,7 @@ def test_the_lab_stores_it():
 
 
 @dataclass(frozen=True)
-class Wide(Method):
+class Wide(AttributionMethod):
     """A made-up method whose scores of the rows in `bad` are not numbers."""
 
     name: ClassVar[str] = "wide"
@@ -129,7 +129,7 @@ def test_scores_that_are_no_numbers_are_never_dropped():
 
     subject = MODELS["llama"]
     with pytest.raises(MeasurementError, match="not finite on 2 of 5 examples"):
-        attribute(subject._runner, subject.encode(tiny.task(n=5)), Bad, Call(level="neuron", top=1))
+        attribute(subject._runner, subject.encode(tiny.task(n=5)), Bad, AttributeOptions(level="neuron", top=1))
 
 
 class Largest(TorchDispatchMode):

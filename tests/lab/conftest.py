@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from lab_fakes import Opener, load_task, model_directory
 
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
 
 
@@ -17,7 +17,7 @@ def new_lab(tmp_path):
     """Makes a lab as a new session would have it: the same folder, nothing in memory."""
 
     def make(opener=None, folder="cache", **options):
-        lab = Lab(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
+        lab = Executor(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
         lab.opener = lab.models._opener
         return lab
 

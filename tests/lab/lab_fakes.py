@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pytest_circuits.core.results import Attribution, Conservation, Description, Norms, Outcome, SweepOutcome
+from pytest_circuits.core.results import Attribution, ComponentNorms, Conservation, Description, Outcome, SweepOutcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.tasks.base import PromptPair, Task
@@ -109,7 +109,7 @@ class FakeSubject:
     def norms(self, task, examples=None, batch_size=None):
         self._called("norms", None if examples is None else len(examples))
         self.forwards += 1
-        return Norms(np.arange(UNIVERSE.components, dtype=np.float32), UNIVERSE.component_names)
+        return ComponentNorms(np.arange(UNIVERSE.components, dtype=np.float32), UNIVERSE.component_names)
 
     def conserve(self, task, rules="relp", metric="logit_diff", examples=None, batch_size=None):
         self._called("conserve", rules, metric, None if examples is None else len(examples))

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pytest_circuits.core.results import Attribution, CircuitSet, Conservation, Description, Encoded, Norms, Outcome, SweepOutcome
+from pytest_circuits.core.results import Attribution, CircuitSet, ComponentNorms, Conservation, Description, Encoded, Outcome, SweepOutcome
 from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import MeasurementError
 from pytest_circuits.measurement.codec import pack, unpack
@@ -40,7 +40,7 @@ results = st.one_of(
     st.builds(Encoded, st.integers(0, 99), names, text, st.integers(0, 9), names),
     st.builds(CircuitSet, bools, names),
     st.builds(Attribution, floats, names, text, text, text, hnp.arrays(np.int64, 3), st.dictionaries(text, nested, max_size=3)),
-    st.builds(Norms, floats, names),
+    st.builds(ComponentNorms, floats, names),
     st.builds(Conservation, names, doubles, doubles, st.none() | doubles),
     st.builds(Outcome, bools, floats, floats, outcomes),
     st.builds(SweepOutcome, bools, floats, floats, outcomes, names),

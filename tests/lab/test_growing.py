@@ -11,10 +11,10 @@ from lab_fakes import UNIVERSE, FakeSubject, Opener
 from pytest_circuits.core.results import Attribution, Conservation, Encoded, Outcome, SweepOutcome
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.measurement.example_selection import examples_of
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.incremental import joined, pieces
 from pytest_circuits.measurement.planner import Planner
-from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.stats.split import split_by_group, split_first
 
@@ -62,7 +62,7 @@ class RowSubject(FakeSubject):
 @pytest.fixture
 def new_lab(tmp_path):
     def make(folder="cache", **options):
-        lab = Lab(Store(tmp_path / folder), opener=Opener(RowSubject), **options)
+        lab = Executor(Store(tmp_path / folder), opener=Opener(RowSubject), **options)
         lab.opener = lab.models._opener
         return lab
 
@@ -142,13 +142,13 @@ def test_discovery_is_the_very_measurement_that_it_was(new_lab, model):
     before = len(lab.opener.calls)
     assert np.array_equal(lab.result(replace(mean, task=GROWN)).values, first.values)
     assert len(lab.opener.calls) == before
-    assert pieces(Norms(model, GROWN, DISCOVERY), 40) == [Norms(model, SOURCE, DISCOVERY)]
+    assert pieces(MeasureNorms(model, GROWN, DISCOVERY), 40) == [MeasureNorms(model, SOURCE, DISCOVERY)]
 
 
 def test_means_over_growing_examples_are_not_put_together(model):
     for request in (
         Attribute(model, GROWN, "eap", part=EVALUATION, reduce="mean"),
-        Norms(model, GROWN),
+        MeasureNorms(model, GROWN),
         Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind="mean"),
         Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind="mean", reference=EVALUATION),
         Sweep(model, GROWN, kind="mean", part=EVALUATION, reference=Part("discovery", None)),

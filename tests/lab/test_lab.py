@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from lab_fakes import TASK, FakeSubject, N, Opener, load_task, model_directory
 
-from pytest_circuits.ablation import KINDS
+from pytest_circuits.ablation import ABLATIONS
 from pytest_circuits.attribution import METHODS
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, MeasurementError, Offline, OptionError, TaskError
 from pytest_circuits.measurement import version
 from pytest_circuits.measurement.cost import Cost
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.keys import in_words
-from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep, freeze
 from pytest_circuits.measurement.store import Store
 
 DISCOVERY, EVALUATION = Part("discovery", 0.5, 0), Part("evaluation", 0.5, 0)
@@ -105,7 +105,7 @@ OTHERS = {
     "rules": (HELD, lambda r: replace(r, rules="none")),
     "metric of a conservation": (HELD, lambda r: replace(r, metric="another")),
     "examples of a conservation": (HELD, lambda r: replace(r, part=DISCOVERY)),
-    "examples of norms": (lambda m: Norms(m, TASK), lambda r: replace(r, part=EVALUATION)),
+    "examples of norms": (lambda m: MeasureNorms(m, TASK), lambda r: replace(r, part=EVALUATION)),
     "method": (EAP, lambda r: replace(r, method="atp")),
     "level": (EAP, lambda r: replace(r, level="neuron")),
     "metric": (EAP, lambda r: replace(r, metric="prob")),
@@ -141,7 +141,7 @@ def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_l
     """With what a request says, no more; the second session reads them."""
     lab = new_lab()
     half = len(lab.part(model, TASK, EVALUATION))
-    asked = [Norms(model, TASK), Conserve(model, TASK, "none", part=EVALUATION)]
+    asked = [MeasureNorms(model, TASK), Conserve(model, TASK, "none", part=EVALUATION)]
     first = [lab.result(request) for request in asked]
     assert lab.opener.calls[-2:] == [("norms", None), ("conserve", "none", "logit_diff", half)]
     again = new_lab()
@@ -207,7 +207,7 @@ def registered(registry, name, thing, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("registry", "request_of"), [(METHODS, lambda m: Attribute(m, TASK, "mine")), (KINDS, lambda m: Sweep(m, TASK, "mine"))]
+    ("registry", "request_of"), [(METHODS, lambda m: Attribute(m, TASK, "mine")), (ABLATIONS, lambda m: Sweep(m, TASK, "mine"))]
 )
 def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_path, monkeypatch, registry, request_of):
     """Its versions are not ours to raise, so its source counts."""
@@ -309,7 +309,7 @@ def test_a_broken_task_fails_each_claim_with_one_message(new_lab, model):
         calls.append(source)
         raise ZeroDivisionError("oops")
 
-    lab = Lab(Store(Path(model.path).parent / "c"), opener=Opener(), load_task=load)
+    lab = Executor(Store(Path(model.path).parent / "c"), opener=Opener(), load_task=load)
     for _ in range(2):
         with pytest.raises(TaskError, match=r"task 'swap' \(swap\) cannot be read: ZeroDivisionError: oops"):
             lab.result(EAP(model))

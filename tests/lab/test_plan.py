@@ -17,7 +17,7 @@ from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, ModelError
 from pytest_circuits.measurement.cost_model import passes
 from pytest_circuits.measurement.planner import Forecast, Planner, universe_of
-from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, Norms, Part, Sweep, freeze
+from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep, freeze
 
 DISCOVERY, EVALUATION = Part("discovery", 0.5), Part("evaluation", 0.5)
 
@@ -97,7 +97,7 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
         Attribute(model, TASK, "eap", reduce="mean"),
         Ablate(model, TASK, ((), everything, ("L0H0",)), mode),
         Sweep(model, TASK, part=EVALUATION),
-        Norms(model, TASK),
+        MeasureNorms(model, TASK),
         Conserve(model, TASK, part=EVALUATION),
     ]
     seen = []
@@ -133,13 +133,13 @@ def invented_for(lab, model, *requests):
 def test_the_invented_results_of_tasks_differ_and_those_of_one_request_do_not(new_lab, model):
     """Or nothing would stand out from another task, and a changed task would be the same one."""
     lab, other = new_lab(), replace(TASK, target="another")
-    for request in (Attribute(model, TASK, "eap"), Ablate(model, TASK, (("L0H0",),)), Sweep(model, TASK), Norms(model, TASK)):
+    for request in (Attribute(model, TASK, "eap"), Ablate(model, TASK, (("L0H0",),)), Sweep(model, TASK), MeasureNorms(model, TASK)):
         values = [
             getattr(one, "metric", None) if hasattr(one, "correct") else one.values
             for one in invented_for(lab, model, request, replace(request, task=replace(TASK, name="renamed")), replace(request, task=other))
         ]
         assert np.array_equal(values[0], values[1]), "a name says nothing about what a task is"
-        assert isinstance(request, Norms) or not np.array_equal(values[0], values[2])
+        assert isinstance(request, MeasureNorms) or not np.array_equal(values[0], values[2])
     again = invented_for(new_lab(), model, Attribute(model, TASK, "eap"))[0]
     assert np.array_equal(again.values, invented_for(lab, model, Attribute(model, TASK, "eap"))[0].values), "in every process"
 
@@ -187,7 +187,7 @@ SHAPE = Universe(4, 3)
         (Sweep(ModelSource("m", "p"), TASK), 1, (5, 0)),
         (Sweep(ModelSource("m", "p"), TASK, "mean"), 4, (19, 0)),
         (Sweep(ModelSource("m", "p"), TASK, "residual_slice"), 4, (19, 0)),
-        (Norms(ModelSource("m", "p"), TASK), 10, (3, 0)),
+        (MeasureNorms(ModelSource("m", "p"), TASK), 10, (3, 0)),
         (Conserve(ModelSource("m", "p"), TASK), 10, (3, 3)),
         (Describe(ModelSource("m", "p")), 4, (0, 0)),
     ],

@@ -9,10 +9,10 @@ import pytest
 from lab_fakes import TASK, load_task
 
 from pytest_circuits import load_task as real_task
-from pytest_circuits.claims.evaluation import judge_claim
+from pytest_circuits.claims.evaluation import evaluate_claim
 from pytest_circuits.claims.question import Question
-from pytest_circuits.claims.sample_size import supply_of
-from pytest_circuits.core.verdict import Bound, Estimate, Supply, decide
+from pytest_circuits.claims.sample_size import sample_size_of
+from pytest_circuits.core.verdict import Bound, Estimate, SampleSize, decide
 from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import CircuitParameters, Parameters, Property, TaskName
@@ -49,7 +49,7 @@ def with_most(lab, most):
 ])  # fmt: skip
 def test_groups_are_counted_where_prompts_come_in_groups_and_it_is_said_when_there_are_no_more(new_lab, question, most, told):
     """A gap of half the half-width takes 4.4 times as much; half of the groups are evaluation ones."""
-    reason = judge_claim(with_most(new_lab(), most), question(), Bound(at_least=0.45)).verdict.reason
+    reason = evaluate_claim(with_most(new_lab(), most), question(), Bound(at_least=0.45)).verdict.reason
     assert told in reason and ("no more than" in told or reason.endswith(told))
 
 
@@ -60,8 +60,8 @@ def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_la
     """Of 12 groups at least five are kept for either side."""
     lab = with_most(new_lab(), 24)
     asked = question(grows, **parameters)
-    judge_claim(lab, asked, Bound(at_least=0.45))
-    assert supply_of(lab, asked) == Supply("swap", groups, 2 * groups, 2 * groups)
+    evaluate_claim(lab, asked, Bound(at_least=0.45))
+    assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, 2 * groups)
 
 
 @pytest.mark.parametrize(("grows", "given", "groups"), [
@@ -78,13 +78,13 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question,
     monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), judge=_judge))
     lab = with_most(new_lab(), 12)
     asked = Question("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
-    reason = judge_claim(lab, asked, Bound(at_least=0.45)).verdict.reason
-    assert supply_of(lab, asked) == Supply("swap", groups, 2 * groups, groups)
+    reason = evaluate_claim(lab, asked, Bound(at_least=0.45)).verdict.reason
+    assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, groups)
     assert f"instead of {groups} would" in reason and f"task 'swap' has no more than {groups} for this" in reason
 
 
 def test_a_number_that_nobody_has_is_not_promised():
-    estimate, supply = Estimate(0.2, (-0.4, 0.8), 40), Supply("swap", 20, 40, 39)
+    estimate, supply = Estimate(0.2, (-0.4, 0.8), 40), SampleSize("swap", 20, 40, 39)
     close = decide(estimate, Bound(at_least=0.19), supply).reason
     assert "so close to the bound that it would take about 4000 times as many examples: move the bound" in close
     assert "about 790 groups of prompts instead of 20" in decide(estimate, Bound(at_least=0.1), supply).reason
@@ -92,7 +92,7 @@ def test_a_number_that_nobody_has_is_not_promised():
 
 def test_nothing_is_measured_to_find_out(new_lab, question):
     lab = new_lab()
-    assert supply_of(lab, question()) is None and lab.opener.opened == []
+    assert sample_size_of(lab, question()) is None and lab.opener.opened == []
 
 
 def test_a_count_is_not_told_a_number_of_examples():

@@ -14,15 +14,15 @@ from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
-from pytest_circuits.mutation.circuit import Circuit
-from pytest_circuits.mutation.detection import Answer, Behaviour, Tried
+from pytest_circuits.mutation.circuit import SpecCircuit
+from pytest_circuits.mutation.detection import Behaviour, DetectionAnswer, MutantResult
 from pytest_circuits.mutation.explain import reasons, share_of_way
-from pytest_circuits.mutation.judged_claim import Asked
+from pytest_circuits.mutation.judged_claim import JudgedClaim
 from pytest_circuits.mutation.recipes import NotMade
 from pytest_circuits.mutation.report import Group, content
 from pytest_circuits.report.renderers.mutation import lines
 
-CIRCUIT = Circuit(Universe(2, 2, 4), {"shared set of a": ("L0H0",)}, "told")
+CIRCUIT = SpecCircuit(Universe(2, 2, 4), {"shared set of a": ("L0H0",)}, "told")
 SAME, OTHER = Behaviour((1.0, 1.0), 0.0, 0.0, False), Behaviour((1.0, 0.75), 2.5, 2.0, True)
 
 
@@ -33,11 +33,11 @@ def judged(value, verdict=CERTIFIED):
 
 def asked(value, bound, expect=CERTIFIED, name="a"):
     question = SimpleNamespace(tasks={}, model=ModelSource("m", path="x"))
-    return Asked(f"f::{name}", name, question, bound, expect, judged(value, expect), "m")
+    return JudgedClaim(f"f::{name}", name, question, bound, expect, judged(value, expect), "m")
 
 
 def answer(before, after, bound, expect=CERTIFIED, how=None, name="a"):
-    return Answer(asked(before, bound, expect, name), judged(after, how or expect), how)
+    return DetectionAnswer(asked(before, bound, expect, name), judged(after, how or expect), how)
 
 
 @pytest.mark.parametrize(("before", "after", "bound", "expect", "share"), [
@@ -68,7 +68,7 @@ def test_a_share_of_one_is_where_the_bound_is_met(before, after, floor, width, e
 
 
 def told(units=(), behaviour=OTHER, answers=(), operator="zero-head"):
-    return " | ".join(reasons(Tried(Mutation(operator, units), tuple(answers), {"ioi": behaviour}), CIRCUIT))
+    return " | ".join(reasons(MutantResult(Mutation(operator, units), tuple(answers), {"ioi": behaviour}), CIRCUIT))
 
 
 def test_survivors_are_explained_by_what_was_measured():
@@ -89,7 +89,7 @@ def document(results, threshold=None, left_out=()):
 
 def tried(name, hows, behaviour=OTHER, **more):
     answers = tuple(answer(0.6, 0.5, Bound(0.4), how=how, name=n) for n, how in zip("ab", hows, strict=False))
-    return Tried(Mutation(name, ("L0H0",) if name == "zero-head" else ()), answers, {"ioi": behaviour}, "f", **more)
+    return MutantResult(Mutation(name, ("L0H0",) if name == "zero-head" else ()), answers, {"ioi": behaviour}, "f", **more)
 
 
 def test_the_score_counts_what_was_noticed_of_what_could_be():
@@ -97,7 +97,7 @@ def test_the_score_counts_what_was_noticed_of_what_could_be():
     found = document([
         tried("zero-head", ["refuted", "invalid"]), tried("noise", ["inconclusive"]), tried("round", [None, "invalid"]),
         tried("swap-labels", [None, None]), tried("permute-heads", ["refuted"]), tried("shuffle-labels", [None, None], SAME),
-        Tried(Mutation("noise"), problem="no"), NotMade("reinit-mlp:out", "all in"),
+        MutantResult(Mutation("noise"), problem="no"), NotMade("reinit-mlp:out", "all in"),
     ])  # fmt: skip
     assert (found["noticed"], found["counted"], found["score"]) == (3, 4, 0.75)
     assert (found["inconclusive_only"], found["invalid_only"], found["unmeasured"]) == (1, 1, 0)
@@ -121,7 +121,7 @@ def test_a_mutant_that_changed_no_answer_and_is_noticed_all_the_same_counts():
     ([tried("zero-head", [None])], None, True),
     ([tried("zero-head", [None])], 0.0, True),
     ([], 0.0, False),
-    ([Tried(Mutation("noise"), problem="no", unmeasured=True)], None, False),
+    ([MutantResult(Mutation("noise"), problem="no", unmeasured=True)], None, False),
 ])  # fmt: skip
 def test_what_fails_a_run(results, threshold, passed):
     assert document(results, threshold)["passed"] is passed

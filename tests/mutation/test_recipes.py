@@ -16,13 +16,13 @@ from pytest_circuits.core.verdict import CERTIFIED, Bound, Verdict
 from pytest_circuits.errors import OptionError
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
-from pytest_circuits.mutation.circuit import Circuit, circuit_of
-from pytest_circuits.mutation.judged_claim import Asked
+from pytest_circuits.mutation.circuit import SpecCircuit, circuit_of
+from pytest_circuits.mutation.judged_claim import JudgedClaim
 from pytest_circuits.mutation.recipes import DEFAULT, NotMade, mutations, recipes
 
 UNIVERSE = Universe(3, 4, 8)
 SETS = {"a": ("L0H1", "L1H2", "L1MLP"), "b": ("L0H1", "L2MLP"), "c": ("L2H3", "L1MLP"), "d": ("L0H1",)}
-CIRCUIT = Circuit(UNIVERSE, SETS, "")
+CIRCUIT = SpecCircuit(UNIVERSE, SETS, "")
 EARLIER = ModelSource("m@1", path="one", at=1)
 
 
@@ -57,7 +57,7 @@ def test_a_place_that_is_named_again_takes_the_next_unit():
 
 def test_heads_are_swapped_within_a_layer_where_one_is_free():
     assert names("swap-heads")[0].startswith("swap-heads:L0H1+L0H")
-    full = Circuit(Universe(2, 2), {"a": ("L0H0", "L0H1")}, "")
+    full = SpecCircuit(Universe(2, 2), {"a": ("L0H0", "L0H1")}, "")
     assert names("swap-heads", full)[0].startswith("swap-heads:L0H0+L1H")
 
 
@@ -107,12 +107,12 @@ def test_mistakes_are_refused_with_what_is_allowed(text, told):
     ("swap-heads", {"a": ("L0MLP",)}, "no head is in the circuit"),
 ])  # fmt: skip
 def test_what_a_circuit_does_not_have_is_told(text, sets, reason):
-    assert made(text, Circuit(UNIVERSE, sets, ""))[-1] == NotMade(text.split(",")[-1], reason)
+    assert made(text, SpecCircuit(UNIVERSE, sets, ""))[-1] == NotMade(text.split(",")[-1], reason)
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.lists(st.sampled_from(UNIVERSE.component_names), max_size=6).map(tuple)))
 def test_every_unit_is_inside_or_outside_and_never_both(sets):
-    circuit = Circuit(UNIVERSE, sets, "")
+    circuit = SpecCircuit(UNIVERSE, sets, "")
     for of, n in (("head", 12), ("mlp", 3), ("layer", 3)):
         inside, outside = circuit.inside(of), circuit.outside(of)
         assert len({*inside, *outside}) == len(inside) + len(outside) == n
@@ -144,7 +144,7 @@ class StubLab:
 
 def asked(details):
     question = SimpleNamespace(tasks={"ioi": None}, model=ModelSource("m", path="x"))
-    return Asked("f::a", "a", question, Bound(0.1), CERTIFIED, Judgement(Verdict(CERTIFIED, ""), None, Cost(), None, details), "m")
+    return JudgedClaim("f::a", "a", question, Bound(0.1), CERTIFIED, Judgement(Verdict(CERTIFIED, ""), None, Cost(), None, details), "m")
 
 
 def test_the_circuit_is_what_the_claims_found_else_the_tasks_shared_sets():

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome
-from pytest_circuits.core.results import Norms as NormsResult
+from pytest_circuits.core.results import ComponentNorms as NormsResult
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.measurement.example_selection import examples_of
-from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, Norms
+from pytest_circuits.measurement.requests import Ablate, Attribute, ComponentNorms, Describe, Encode
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim
 
@@ -75,7 +75,7 @@ class Study:
         rows = np.arange(len(task.scores)) if chosen is None else chosen
         if isinstance(request, Attribute):
             return Attribution(task.scores[rows], self.universe.names("component"), request.method, "component", request.metric)
-        if isinstance(request, Norms):
+        if isinstance(request, ComponentNorms):
             return NormsResult(np.arange(self.universe.components, dtype=np.float32), self.universe.names("component"))
         assert isinstance(request, Ablate)
         correct = np.stack([np.asarray(task.correct(frozenset(s), request.mode, len(task.scores)), bool)[rows] for s in request.sets])

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome
-from pytest_circuits.core.results import Norms as NormsResult
+from pytest_circuits.core.results import ComponentNorms as NormsResult
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.measurement.example_selection import examples_of
-from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, Norms
+from pytest_circuits.measurement.requests import Ablate, Attribute, ComponentNorms, Describe, Encode
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim, task_names
 
@@ -77,7 +77,7 @@ class World:
         encoded = table.encoded()
         if isinstance(request, Encode):
             return encoded
-        if isinstance(request, Norms):
+        if isinstance(request, ComponentNorms):
             return NormsResult(np.asarray(self.norms, np.float32), UNITS)
         chosen = examples_of(request.part, encoded)
         chosen = np.arange(table.n) if chosen is None else chosen

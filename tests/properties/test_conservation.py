@@ -16,7 +16,7 @@ from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, REFUTED, Bound, decide
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Conserve, Describe, Encode, Part
 from pytest_circuits.measurement.store import Store
@@ -135,7 +135,7 @@ def subject(name):
 
 def measured(name, tmp_path, **parameters):
     model, task = subject(name)
-    lab = Lab(Store(tmp_path / "cache"))
+    lab = Executor(Store(tmp_path / "cache"))
     lab.models.provide(MODEL, lambda: (model, None))
     lab.provide_task(TASK, task)
     claim = Claim(ConservationParameters(task="t", min_accuracy=0.0, **parameters), MODEL, {"t": TASK})

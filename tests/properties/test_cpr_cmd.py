@@ -21,7 +21,7 @@ from pytest_circuits.core.verdict import Bound
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.area import GRID, Sizes, most, trapezoid
+from pytest_circuits.properties.neurons.area import GRID, CurveSizes, most, trapezoid
 from pytest_circuits.properties.neurons.cmd import Cmd, distance
 from pytest_circuits.properties.neurons.cpr import MAGNITUDES, Cpr
 from pytest_circuits.stats.bootstrap import bootstrap_interval
@@ -61,8 +61,8 @@ def test_the_trapezoid_is_exact_on_the_grid():
 @pytest.mark.parametrize("units", [1000, 2000, 29, 57, 58, 100, 36])
 def test_sizes_are_exact_where_floats_are_not(units):
     """int(0.29·100) is 28 in floats; of each share the whole number of units is taken."""
-    assert Sizes(units).grid == tuple(int(p * 1000) * units // 1000 for p in map(Fraction, map(str, SHARES)))
-    assert all(0 < k < units for k in Sizes(units).measured)
+    assert CurveSizes(units).grid == tuple(int(p * 1000) * units // 1000 for p in map(Fraction, map(str, SHARES)))
+    assert all(0 < k < units for k in CurveSizes(units).measured)
 
 
 @pytest.mark.parametrize("units", [1000, 36, 5, 2])
@@ -72,7 +72,7 @@ def test_a_curve_that_is_1_from_the_first_unit_on_reaches_what_the_report_says(n
     found = component_world(ranked(units), by_size(lambda k: float(k > 0))).measure(name)
     reachable = np.trapezoid([float(int(p * units) > 0) for p in GRID], SHARES)
     grid = found.details["grid"]
-    assert grid["total"] == 0.999 and grid["reachable"] == pytest.approx(reachable) == most(Sizes(units))
+    assert grid["total"] == 0.999 and grid["reachable"] == pytest.approx(reachable) == most(CurveSizes(units))
     assert found.value == pytest.approx(reachable if name == "cpr" else 0.999 - reachable, abs=1e-12)
     assert found.interval == pytest.approx((found.value, found.value), abs=1e-7)
     small = units < 1000
@@ -104,11 +104,11 @@ def test_the_two_add_up_where_no_faithfulness_is_above_1(seed, units, top):
     curve = np.concatenate([[0], rng.uniform(-1, top, units - 1), [1]])
     cpr, cmd = (component_world(ranked(units), by_size(lambda k: curve[k], spread=3)).measure(n, random_rankings=1) for n in ("cpr", "cmd"))
     assert cpr.value + cmd.value == pytest.approx(0.999, abs=1e-9)
-    expected = np.trapezoid([curve[k] for k in Sizes(units).grid], SHARES)
+    expected = np.trapezoid([curve[k] for k in CurveSizes(units).grid], SHARES)
     assert cpr.value == pytest.approx(expected, abs=1e-9)
     assert cpr.details["curve"] == cmd.details["curve"]
     above = component_world(ranked(units), by_size(lambda k: curve[k] + 1.5 * (0 < k < units)))
-    f = np.array([curve[k] + 1.5 * (0 < k < units) for k in Sizes(units).grid])
+    f = np.array([curve[k] + 1.5 * (0 < k < units) for k in CurveSizes(units).grid])
     assert above.measure("cmd").value == pytest.approx(np.trapezoid(abs(1 - f), SHARES), abs=1e-9)
 
 
@@ -132,7 +132,7 @@ def test_cpr_ranks_by_sign_and_cmd_by_size():
     cpr, cmd = (component_world(-w, additive(w, 1.0)).measure(name) for name in ("cpr", "cmd"))
     signed, absolute = np.argsort(-effects, kind="stable"), np.argsort(-np.abs(effects), kind="stable")
     for found, order in ((cpr, signed), (cmd, absolute)):
-        f = np.array([effects[order[:k]].sum() / effects.sum() for k in Sizes(20).grid])
+        f = np.array([effects[order[:k]].sum() / effects.sum() for k in CurveSizes(20).grid])
         assert [p["faithfulness"] for p in found.details["curve"]] == pytest.approx(list(f), abs=0.05)
         expected = f if found is cpr else abs(1 - f)
         assert found.value == pytest.approx(np.trapezoid(expected, SHARES), abs=0.03)
@@ -149,7 +149,7 @@ def test_the_interval_of_cpr_is_that_of_a_ratio_of_means():
     found = world.measure("cpr", confidence=0.9)
     rows, discovery = world.evaluation(), [i for i in range(N) if i not in set(world.evaluation())]
     order = np.argsort(-w[discovery].mean(0), kind="stable")
-    area = sum(float(t) * w[rows][:, order[:k]].sum(1) for t, k in zip(trapezoid(), Sizes(40).grid, strict=True))
+    area = sum(float(t) * w[rows][:, order[:k]].sum(1) for t, k in zip(trapezoid(), CurveSizes(40).grid, strict=True))
     value, interval = fieller(area, w[rows].sum(1), [str(i) for i in rows], 0.9)
     assert found.value == pytest.approx(value) and found.interval == pytest.approx(interval)
 
@@ -160,7 +160,7 @@ def test_random_rankings_are_the_chance_level():
     many = component_world(-w, additive(w))
     found = many.measure("cpr", random_rankings=60)
     chance = found.details["chance"]
-    expected = np.trapezoid([k / 200 for k in Sizes(200).grid], SHARES)
+    expected = np.trapezoid([k / 200 for k in CurveSizes(200).grid], SHARES)
     assert len(set(chance["values"])) == 60
     assert (
         chance["mean"]

@@ -10,7 +10,7 @@ from set_fakes import UNITS, UNIVERSE, Table, World, rows
 
 from pytest_circuits.core.units import head_mlp_split
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.requests import Ablate, Norms
+from pytest_circuits.measurement.requests import Ablate, MeasureNorms
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.distributions import t_quantile
 
@@ -139,7 +139,7 @@ def test_a_matched_control_asks_for_norms_and_takes_neighbours():
     made = world()
     found = decompose(made, "specific", control="c3_matched")
     assert found.details["control"]["matched_by_layer"] == 1  # layer 1 has no head outside both sets
-    (request,) = [r for asked in made.asked for r in asked if isinstance(r, Norms)]
+    (request,) = [r for asked in made.asked for r in asked if isinstance(r, MeasureNorms)]
     assert (request.task.name, request.part.which) == ("a", "discovery")
     assert {u[:2] for one in found.details["control"]["sets"] for u in one} <= {"L0", "L1", "L2"}
     assert all(not set(one) & (set(A) | set(B)) for one in found.details["control"]["sets"])

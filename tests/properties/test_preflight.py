@@ -12,10 +12,10 @@ from pytest_circuits.claims.question import Question
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Bound, Estimate, decide
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.preflight import Prospect, best_case, doubts
+from pytest_circuits.properties.preflight import PreflightContext, best_case, doubts
 from pytest_circuits.properties.protocol import task_names
 from pytest_circuits.stats.betting import betting_interval
 
@@ -28,7 +28,7 @@ def told(name, bound, n=200, universe=LARGE, expect="certified", discovery=None,
     prop = PROPERTIES.get(name)
     checked = prop.parameters(**parameters)
     sides = dict.fromkeys(task_names(checked), (discovery or n, n))
-    prospect = Prospect(bound, checked.confidence, sides, sides, universe)
+    prospect = PreflightContext(bound, checked.confidence, sides, sides, universe)
     return [one.text for one in doubts(prop, checked, prospect) if one.verdict in (None, expect)]
 
 
@@ -73,7 +73,7 @@ def test_what_is_said_to_be_impossible_never_happens(n, a, b, kind, ends, seed):
     assume(a < b)
     bound = {"at_least": Bound(a), "at_most": Bound(None, b), "within": Bound(a, b)}[kind]
     prop = PROPERTIES.get("accuracy")
-    prospect = Prospect(bound, 0.95, {"t": (n, n)}, {"t": (n, n)})
+    prospect = PreflightContext(bound, 0.95, {"t": (n, n)}, {"t": (n, n)})
     impossible = {one.verdict for one in best_case(lowest, highest)(prop.parameters(task="t"), prospect)}
     rng = np.random.default_rng(seed)
     middle = (max(a, lowest) + min(b, highest)) / 2
@@ -151,7 +151,7 @@ def question(name, task="ioi", n=24, **parameters):
 
 
 def asked(tmp_path, made, bound, expect="certified", universe=LARGE):
-    return warnings(Lab(Store(tmp_path), opener=None), made, bound, expect, universe)
+    return warnings(Executor(Store(tmp_path), opener=None), made, bound, expect, universe)
 
 
 def test_groups_are_counted_on_the_side_that_is_evaluated(tmp_path):

@@ -13,9 +13,9 @@ import tiny
 
 from pytest_circuits import Task, open_model
 from pytest_circuits.core.sources import ModelSource, TaskSource
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.planner import Planner
-from pytest_circuits.measurement.requests import Norms, Part
+from pytest_circuits.measurement.requests import MeasureNorms, Part
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim, task_names
@@ -35,7 +35,7 @@ class Measured:
         self.subject = open_model(module, tokenizer)
         self.tasks = tasks
         self.sources = {name: TaskSource.make(name, "fixture", name, {"fingerprint": task.fingerprint}) for name, task in tasks.items()}
-        self.lab = Lab(Store(folder))
+        self.lab = Executor(Store(folder))
         self.lab.models.provide(MODEL, lambda: (module, tokenizer))
         for name, task in tasks.items():
             self.lab.provide_task(self.sources[name], task)
@@ -98,7 +98,7 @@ def test_a_matched_control_of_necessity_uses_the_norms_of_the_model(random_model
     m = random_model
     shared = m.shared("a", size="12%")
     assert any("H" in u for u in shared)
-    norms = m.lab.result(Norms(MODEL, m.sources["a"], Part("discovery", 0.5, 0)))
+    norms = m.lab.result(MeasureNorms(MODEL, m.sources["a"], Part("discovery", 0.5, 0)))
     assert norms.values.shape == (25,) and (norms.values > 0).all()
     found = m.measure("necessity", task="a", control="c3_matched", draws=20, size="12%")
     universe = m.subject.anatomy.universe
@@ -134,7 +134,7 @@ def test_a_plan_gets_through_on_invented_results(tmp_path, name, parameters):
     (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40}))
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     directory = ModelSource("m", str(tmp_path))
-    lab = Lab(Store(tmp_path / "cache"))
+    lab = Executor(Store(tmp_path / "cache"))
     sources = {}
     for seed, task in enumerate("abc"):
         made = tiny.task(n=40, seed=seed)

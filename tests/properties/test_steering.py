@@ -16,7 +16,7 @@ from pytest_circuits.core.results import Attribution, Description, Encoded, Outc
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe, layer_of
 from pytest_circuits.errors import Invalid, TaskError, UnitError
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
 from pytest_circuits.measurement.store import Store
@@ -243,7 +243,7 @@ def scaled(model, units, factor):
 def real(tmp_path, **parameters):
     model, task = tiny.model("llama", dtype=torch.float32), tiny.task(n=32, foils=3)
     other = Task("other", tuple(PromptPair(p.clean, p.corrupt, p.foils[0], (p.answer,)) for p in reversed(task.pairs)))
-    lab = Lab(Store(tmp_path / "cache"))
+    lab = Executor(Store(tmp_path / "cache"))
     lab.models.provide(MODEL, lambda: (model, None))
     lab.provide_task(TASKS["t"], task)
     lab.provide_task(TASKS["other"], other)

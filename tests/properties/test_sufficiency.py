@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pytest_circuits.core.units import Universe, head_mlp_split
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.requests import Ablate, Norms
+from pytest_circuits.measurement.requests import Ablate, MeasureNorms
 from pytest_circuits.properties.consistency.necessity import Necessity
 from pytest_circuits.properties.consistency.sufficiency import SUFFICIENCY, Sufficiency
 from pytest_circuits.stats.betting import grouped_mean_interval
@@ -117,12 +117,12 @@ def test_matched_controls_ask_for_the_norms_of_the_discovery_examples(name):
     """The fake's norms are component numbers, so that candidates are neighbours; other controls need none."""
     made = study(needs_core)
     made.judge(name, task="t", size=2, control="c3_matched", draws=20)
-    asked = [one for one in made.asked if isinstance(one, Norms)]
+    asked = [one for one in made.asked if isinstance(one, MeasureNorms)]
     assert [one.part.which for one in asked] == ["discovery"]
     assert {unit for s in made.asked[-1].sets for unit in s} == {"L0H0", "L0H2", "L1MLP", "L3MLP"}
     made.asked.clear()
     made.judge(name, task="t", size=2, draws=20)
-    assert not any(isinstance(one, Norms) for one in made.asked)
+    assert not any(isinstance(one, MeasureNorms) for one in made.asked)
 
 
 def test_a_set_of_everything_and_a_control_that_cannot_be_drawn_are_invalid():

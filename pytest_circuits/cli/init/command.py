@@ -17,7 +17,7 @@ from .arguments import DRAWN, AskedTask, asked_model, asked_tasks
 from .candidates import PROPERTIES
 
 if TYPE_CHECKING:
-    from ...measurement.executor import Lab
+    from ...measurement.executor import Executor
     from ...pytest_plugin.session import Session
     from .measure import Proposal, Study
 
@@ -87,7 +87,7 @@ def _checked(chosen: argparse.Namespace) -> Path:
     return path
 
 
-def _proposal(lab: Lab, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) -> tuple[Study, Proposal]:
+def _proposal(lab: Executor, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) -> tuple[Study, Proposal]:
     from pydantic import ValidationError
 
     from .measure import Study, circuit_size, propose
@@ -123,7 +123,7 @@ def _size(given: str) -> str | int:
     return int(given) if given.isdecimal() else given
 
 
-def _text(lab: Lab, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
+def _text(lab: Executor, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
     from ...measurement.requests import Encode
     from .write import spec_text
 
@@ -131,15 +131,15 @@ def _text(lab: Lab, study: Study, proposal: Proposal, path: Path, chosen: argpar
     return spec_text(proposal, path, join(["pytest-circuits", *chosen.arguments]), encoded)
 
 
-def _confirmed(lab: Lab, path: Path, text: str) -> None:
+def _confirmed(lab: Executor, path: Path, text: str) -> None:
     """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
-    from ...claims.evaluation import judge_claim
+    from ...claims.evaluation import evaluate_claim
     from ...claims.question import Question
     from ...core.verdict import CERTIFIED
     from ...spec.load import load_suite
 
     for case in load_suite(path, content=text.encode()).claims:
-        made = judge_claim(lab, Question(case.property, case.parameters, case.model, case.tasks), case.bound)
+        made = evaluate_claim(lab, Question(case.property, case.parameters, case.model, case.tasks), case.bound)
         if made.verdict.kind != CERTIFIED or made.cost.measured:
             raise AssertionError(f"{case.name} is {made.verdict.kind} when measured again: {made.verdict.reason}")
 

@@ -15,7 +15,7 @@ from ...core.shares import Size
 from ...core.sources import ModelSource
 from ...core.verdict import CERTIFIED, Bound, Estimate, decide
 from ...errors import CircuitsError, Invalid, OptionError, TaskError
-from ...measurement.executor import Lab
+from ...measurement.executor import Executor
 from ...properties import PROPERTIES
 from ...properties.protocol import task_names
 from .arguments import AskedTask
@@ -75,7 +75,7 @@ class Proposal:
 class Study:
     """Measures candidates on one model."""
 
-    lab: Lab
+    lab: Executor
     model: ModelSource
     tasks: Mapping[str, AskedTask]
     defaults: Mapping[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.verdict import Estimate
-from ...measurement.requests import Ablate
+from ...measurement.requests import Ablate, Steps, ask
 from ..payload import per_group
 from ..preflight import best_case
-from ..protocol import Claim, Parameters, Property, Steps, TaskName
+from ..protocol import Claim, Parameters, Property, TaskName
 from ..steps.examples import examples, part
 from ..steps.finite import check_finite
 
@@ -27,13 +27,13 @@ class Accuracy(Parameters):
     task: TaskName
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the intact model's answers: the very measurement that the accuracy gate of other claims uses."""
     from ...stats.betting import grouped_mean_interval
 
     p: Accuracy = claim.parameters
     found = yield from examples(claim, p.task)
-    many = yield Ablate(claim.model, claim.tasks[p.task], ((),), metric=p.metric, part=part(p, "evaluation"))
+    many = yield from ask(Ablate(claim.model, claim.tasks[p.task], ((),), metric=p.metric, part=part(p, "evaluation")))
     check_finite(many.metric[0], f"values of {p.metric} on task {p.task!r}")
     correct = many.correct[0]
     names = found.groups(found.evaluation)

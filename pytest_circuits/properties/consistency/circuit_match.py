@@ -13,11 +13,12 @@ from ...core.shares import Size, exact
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..payload import frequencies
-from ..protocol import CircuitParameters, Claim, Property, Share, Steps, TaskName
+from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
 from ..steps.examples import chosen, empty_set, set_details
 from ..steps.known_units import check_names, known_mask, read_names
-from ..steps.shared_sets import Discovered, discovered, unsettled
+from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +92,7 @@ class _Found:
     groups: int
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find the circuit on discovery examples; compare it, and its resamples, with the known one."""
     from ...stats.membership import random_match
 
@@ -128,7 +129,7 @@ def judge(claim: Claim) -> Steps:
     )  # fmt: skip
 
 
-def _check_room(p: CircuitMatch, wanted: int, found: Discovered) -> None:
+def _check_room(p: CircuitMatch, wanted: int, found: DiscoveredCircuits) -> None:
     """Whether a circuit of this size could contain that many units at all."""
     if p.measure != "contains" or p.threshold is not None:
         return
@@ -139,7 +140,7 @@ def _check_room(p: CircuitMatch, wanted: int, found: Discovered) -> None:
         raise Invalid(f"the known circuit has {wanted} components, and {why}: it cannot be contained; raise size", {"k": k, "room": room})
 
 
-def _shared(p: CircuitMatch, found: Discovered) -> _Found:
+def _shared(p: CircuitMatch, found: DiscoveredCircuits) -> _Found:
     from ...stats.overlap import group_tallies, shared_rows
 
     mask = found.circuits.shared_mask(p.p)
@@ -149,7 +150,7 @@ def _shared(p: CircuitMatch, found: Discovered) -> _Found:
     return _Found(mask, lambda counts: shared_rows(counts, tallies, sizes, p.p), len(sizes))
 
 
-def _mean(p: CircuitMatch, found: Discovered) -> _Found:
+def _mean(p: CircuitMatch, found: DiscoveredCircuits) -> _Found:
     import numpy as np
 
     from ...stats.bootstrap import weighted_means
@@ -169,7 +170,9 @@ def _mean(p: CircuitMatch, found: Discovered) -> _Found:
     return _Found(mask, again, len(sizes))
 
 
-def _answer(p: CircuitMatch, found: Discovered, circuit: _Found, known: Bools) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
+def _answer(
+    p: CircuitMatch, found: DiscoveredCircuits, circuit: _Found, known: Bools
+) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
     from ...stats import bootstrap, membership
 
     measure = MEASURES[p.measure]

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from ...core.units import Universe, is_mlp
 from ...core.verdict import Estimate
+from ...measurement.requests import Steps
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, Steps, TaskName
+from ..protocol import CircuitParameters, Claim, Property, TaskName
 from ..steps.evaluated import evaluated
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ WORDS = {
 }
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; average the shares over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 

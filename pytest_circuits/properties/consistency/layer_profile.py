@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 from ...core.units import layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, Steps, TaskName
-from ..steps.evaluated import Evaluated, evaluated
+from ..protocol import CircuitParameters, Claim, Property, TaskName
+from ..steps.evaluated import EvaluatedCircuits, evaluated
 
 PARTS = ("early", "middle", "late")
 EDGE_SUMS = ("eap", "eap_ig")  # sums over readers, of which early components have more
@@ -50,7 +51,7 @@ def third(layer: int, layers: int) -> str:
     return PARTS[0] if middle < 2 * layers else PARTS[2] if middle > 4 * layers else PARTS[1]
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; average the share of these layers over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
@@ -102,12 +103,12 @@ def _range(inside: list[int]) -> str:
     return f"layer {inside[0]}" if len(inside) == 1 else f"layers {inside[0]}–{inside[-1]}"
 
 
-def _counts(found: Evaluated) -> Any:
+def _counts(found: EvaluatedCircuits) -> Any:
     """How many components of each layer are in each circuit; [n, L]."""
     return _by_layer(found, found.circuits.members.astype(float))
 
 
-def _profiles(found: Evaluated) -> dict[str, Any]:
+def _profiles(found: EvaluatedCircuits) -> dict[str, Any]:
     """The share of each layer in each circuit, by count and by |score|; [n, L], rows sum to 1."""
     import numpy as np
 
@@ -116,7 +117,7 @@ def _profiles(found: Evaluated) -> dict[str, Any]:
     return {"count": counts / counts.sum(1, keepdims=True), "attribution": scores / scores.sum(1, keepdims=True)}
 
 
-def _by_layer(found: Evaluated, values: Any) -> Any:
+def _by_layer(found: EvaluatedCircuits, values: Any) -> Any:
     import numpy as np
 
     sums = np.zeros((len(values), found.universe.layers))

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ...core.verdict import Estimate
+from ...measurement.requests import Steps, ask_all
 from ..payload import per_draw
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
+from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, TaskName, check_kind
 from ..steps.controls import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
 from ..steps.examples import set_details
 from ..steps.removal import shown
@@ -48,12 +49,12 @@ class Necessity(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find S_P, draw the controls, remove each, compare accuracies."""
     p: Necessity = claim.parameters
     found = yield from shared_set(claim)
     draws = yield from drawn(claim, found.units, found.universe)
-    removed, control = yield [ablation(claim, [found.units], "remove"), ablation(claim, draws.sets, "remove")]
+    removed, control = yield from ask_all([ablation(claim, [found.units], "remove"), ablation(claim, draws.sets, "remove")])
 
     value, interval, parts = compare(p, control, removed, found.intact, found.groups)
     accuracies = control.correct.mean(1)

@@ -9,11 +9,12 @@ from pydantic import Field, model_validator
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..payload import frequencies, per_group
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, Share, Steps, TaskName
+from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
 from ..steps.examples import check_share, circuits, describe, examples, intact, set_details
-from ..steps.removal import Discovered, attempt, discovered, shown
+from ..steps.removal import DiscoveredTask, attempt, discovered, shown
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet
@@ -51,7 +52,7 @@ class Reuse(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution of all examples and the intact model's answers; compare the two sides of the split."""
     from ...stats.betting import grouped_mean_interval
 
@@ -98,7 +99,7 @@ def _mean(coverage: Any, groups: list[str]) -> float:
     return float(group_means(coverage, groups)[0].mean())
 
 
-def _beside(other: Discovered | Invalid, evaluation: CircuitSet, groups: list[str], definition: str) -> dict[str, Any]:
+def _beside(other: DiscoveredTask | Invalid, evaluation: CircuitSet, groups: list[str], definition: str) -> dict[str, Any]:
     """What another task's shared set would score on these circuits, or why it has none."""
     if isinstance(other, Invalid):
         return {"reuse": None, "reason": str(other)}

@@ -9,9 +9,10 @@ from pydantic import Field
 from ...core.shares import Size
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ..protocol import CircuitParameters, Claim, Property, Share, Steps, TaskName
+from ...measurement.requests import Steps
+from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
 from ..steps.examples import set_details
-from ..steps.shared_sets import Discovered, discovered, unsettled
+from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled
 
 if TYPE_CHECKING:
     from ...core.results import Attribution
@@ -35,7 +36,7 @@ class SharedSize(CircuitParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; bootstrap the size of the shared set."""
     import numpy as np
 
@@ -88,7 +89,7 @@ def judge(claim: Claim) -> Steps:
     )  # fmt: skip
 
 
-def _whole(p: SharedSize, found: Discovered, mean: float) -> float:
+def _whole(p: SharedSize, found: DiscoveredCircuits, mean: float) -> float:
     if p.of == "universe":
         return float(found.universe.components)
     scores: Attribution = found.scores

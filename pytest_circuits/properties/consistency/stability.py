@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from ...core.units import Universe, is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Encode
-from ..protocol import CircuitParameters, Claim, Method, Options, Property, Share, Steps, TaskName, check_method
+from ...measurement.requests import Encode, Steps, ask
+from ..protocol import CircuitParameters, Claim, Method, Options, Property, Share, TaskName, check_method
 from ..specificity.jaccard import AT_ONE
 from ..steps.examples import Examples, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import Step, set_overlap, shown
@@ -78,7 +78,7 @@ class _Comparison:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find the shared set as usual, then again under the other choice; bootstrap their overlap."""
     from ...stats.bootstrap import bootstrap_interval
 
@@ -172,7 +172,7 @@ def _found_otherwise(claim: Claim, found: Examples, every: CircuitSet, labels: l
         pairs, what = [(int(i), int(i)) for i in found.discovery], f"by {p.other} instead of {p.attribution}"
     else:
         assert p.other_task is not None
-        encoded = yield Encode(claim.model, claim.tasks[p.other_task])
+        encoded = yield from ask(Encode(claim.model, claim.tasks[p.other_task]))
         second = yield from circuits(claim, p.other_task)
         pairs, what = _matched(p, found, encoded), f"with the corrupt prompts of {p.other_task}"
         if encoded.prompts and encoded.digest == found.encoded.digest:

@@ -8,13 +8,14 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask, ask_all
 from ..payload import per_draw, per_group
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, Steps, TaskName, check_kind
+from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, TaskName, check_kind
 from ..steps.controls import (
+    ControlledSet,
     Interval,
     OtherCircuit,
-    Subject,
     ablation,
     compare,
     control_details,
@@ -73,7 +74,7 @@ class Sufficiency(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find S_P, draw the controls, keep each on its own, compare accuracies."""
     p: Sufficiency = claim.parameters
     found = yield from shared_set(claim)
@@ -81,14 +82,14 @@ def judge(claim: Claim) -> Steps:
     if size == everything:
         raise Invalid(f"the shared set is all {everything} components: keeping it ablates nothing; raise p or lower size", {"size": size})
     if p.control == NO_CONTROL:
-        kept = yield ablation(claim, [found.units, ()], "keep")
+        kept = yield from ask(ablation(claim, [found.units, ()], "keep"))
         return _alone(p, found, kept)
     draws = yield from drawn(claim, found.units, found.universe)
-    kept, control = yield [ablation(claim, [found.units, ()], "keep"), ablation(claim, draws.sets, "keep")]
+    kept, control = yield from ask_all([ablation(claim, [found.units, ()], "keep"), ablation(claim, draws.sets, "keep")])
     return _compared(p, found, kept, control, control_details(p.control, found.units, found.universe, draws, control))
 
 
-def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, about: dict[str, Any]) -> Estimate:
+def _compared(p: Sufficiency, found: ControlledSet, kept: Outcome, control: Outcome, about: dict[str, Any]) -> Estimate:
     value, (low, high), parts = compare(p, control, kept, found.intact, found.groups)
     details = _details(p, found, kept)
     accuracies = control.correct.mean(1)
@@ -106,7 +107,7 @@ def _compared(p: Sufficiency, found: Subject, kept: Outcome, control: Outcome, a
     )
 
 
-def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
+def _alone(p: Sufficiency, found: ControlledSet, kept: Outcome) -> Estimate:
     """The accuracy kept, with nothing to compare it with but the empty set."""
     from ...stats.betting import grouped_mean_interval
 
@@ -134,7 +135,7 @@ def _alone(p: Sufficiency, found: Subject, kept: Outcome) -> Estimate:
     return Estimate(value, interval, len(one), p.confidence, kind, "sufficiency", details, unsettled, {**keep, **found.kept})
 
 
-def _details(p: Sufficiency, found: Subject, kept: Outcome) -> dict[str, Any]:
+def _details(p: Sufficiency, found: ControlledSet, kept: Outcome) -> dict[str, Any]:
     shared, (one, nothing), chance = set_details(found.units, found.universe), kept.correct.mean(1), found.examples.encoded.chance
     return {
         "shared_set": shared,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from ...core.shares import Size
 from ...core.units import Universe
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..protocol import CircuitParameters, Claim, Share
 from ..steps.examples import Examples, attributed, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.examples import chosen as members_of
@@ -72,7 +73,7 @@ class Chosen:
         }
 
 
-def choose(claim: Claim) -> Generator[Any, Any, Chosen]:
+def choose(claim: Claim) -> Steps[Chosen]:
     """The set of the claim. Raises `Invalid` for an empty set, one of all components, and what the way of choosing it refuses."""
     p: SetParameters = claim.parameters
     universe = yield from describe(claim)
@@ -96,7 +97,7 @@ def choose(claim: Claim) -> Generator[Any, Any, Chosen]:
     return Chosen(units, how, base, found, universe, evidence)
 
 
-def _role(claim: Claim, role: Role) -> Generator[Any, Any, Picked]:
+def _role(claim: Claim, role: Role) -> Steps[Picked]:
     p: SetParameters = claim.parameters
     sides = yield from gradient_causal(claim, p.chosen_by, "discovery")
     if p.rule == "rank_gap":
@@ -121,7 +122,7 @@ def _close(possible: list[str]) -> str:
     return f"; {', '.join(possible[:8])} could be: give more examples, or use rule: rank_gap"
 
 
-def _shared(claim: Claim, found: Examples) -> Generator[Any, Any, Picked]:
+def _shared(claim: Claim, found: Examples) -> Steps[Picked]:
     p: SetParameters = claim.parameters
     discovery = (yield from circuits(claim, p.task)).take(found.discovery)
     check_share(p.p, len(discovery))
@@ -132,7 +133,7 @@ def _shared(claim: Claim, found: Examples) -> Generator[Any, Any, Picked]:
     return shared, f"in {p.p:.0%} of the {p.attribution} circuits ({cut}) of {len(discovery)} discovery examples", {}
 
 
-def _top(claim: Claim, found: Examples) -> Generator[Any, Any, Picked]:
+def _top(claim: Claim, found: Examples) -> Steps[Picked]:
     import numpy as np
 
     p: SetParameters = claim.parameters

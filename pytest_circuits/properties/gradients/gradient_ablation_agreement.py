@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ...core.verdict import Estimate
-from ..protocol import Claim, Property, Steps
-from .gradient_causal import GradientCausalParameters, Sides, gradient_causal, listed, tied
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
+from .gradient_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, listed, tied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ class GradientAblationAgreement(GradientCausalParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution and the sweep; correlate their means."""
     from ...stats import ranks
 
@@ -80,7 +81,7 @@ def _rank_gap(g: Any, c: Any, units: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _ceiling(sides: Sides, correlate: Callable[[Any, Any], Any]) -> dict[str, float | None]:
+def _ceiling(sides: GradientVsCausal, correlate: Callable[[Any, Any], Any]) -> dict[str, float | None]:
     """Correlation of each ranking with itself between two halves of its groups, and the largest correlation of the two that noise allows.
 
     `largest` is √(reliability of G · reliability of C), each the Spearman–Brown value for all examples; None where a half has no ranking.

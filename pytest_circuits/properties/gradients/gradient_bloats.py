@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..protocol import Claim, Property, Steps
+from ...core.verdict import Estimate
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
 from .gradient_causal import GradientCausalParameters, gradient_causal
 from .gradient_roles import BloatRule, count
 
@@ -32,7 +34,7 @@ class GradientBloats(BloatRule, GradientCausalParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples of rule rank_gap")] = 2000
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Measure both sides; count."""
     p: GradientBloats = claim.parameters
     sides = yield from gradient_causal(claim)

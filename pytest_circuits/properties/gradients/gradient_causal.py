@@ -5,7 +5,7 @@ Properties take `GradientCausalParameters` and start with `sides = yield from gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from ...core.metric_names import COMPARISONS
 from ...core.units import layer_of
 from ...errors import Invalid
-from ...measurement.requests import ALL, Attribute, Describe, Sweep, freeze
+from ...measurement.requests import ALL, Attribute, Describe, Steps, Sweep, ask_together, freeze
 from ..protocol import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
 from ..steps.examples import Examples, examples, intact, part
 from ..steps.finite import check_finite
@@ -59,7 +59,7 @@ class GradientCausalParameters(GradientAndAblation):
 
 
 @dataclass(frozen=True)
-class Sides:
+class GradientVsCausal:
     """Both sides of one task on one model, over N components named by `units`.
 
     gradient [n, N]: absolute attribution scores of the discovery examples; `blocks` [n] says which of them are resampled
@@ -162,7 +162,7 @@ class Sides:
 
 def gradient_causal(
     claim: Claim, effect: str | None = None, causal: Literal["evaluation", "discovery"] = "evaluation"
-) -> Generator[Any, Any, Sides]:
+) -> Steps[GradientVsCausal]:
     """Measure both sides of the claim's task: G on discovery examples, C on the `causal` ones.
 
     `effect` (default: the claim's) is `loss`, the rise of the answer's cross-entropy in nats; `accuracy`, the drop of correct
@@ -177,7 +177,7 @@ def gradient_causal(
     base = yield from intact(claim, p.task, found)
     source = claim.tasks[p.task]
     shares = p.gradient_options.get("gradient_batch", 1) != 1  # a gradient over several examples must not mix both sides of the split
-    description, attribution, swept = yield [
+    description, attribution, swept = yield from ask_together(
         Describe(claim.model),
         Attribute(
             claim.model,
@@ -190,12 +190,12 @@ def gradient_causal(
             freeze(p.gradient_options),
         ),
         Sweep(claim.model, source, p.ablation, p.metric, part(p, causal), part(p, "discovery"), freeze(p.ablation_options)),
-    ]
+    )
     rows = np.arange(len(found.discovery)) if shares else found.discovery
     batched = len(np.unique(attribution.blocks)) < len(attribution.blocks)
     strength = np.abs(attribution.scores[rows]).astype(float)
     check_ranked(strength, p.gradient)
-    return Sides(
+    return GradientVsCausal(
         tuple(attribution.units),
         strength,
         # examples whose gradients were taken together are resampled together
@@ -256,7 +256,7 @@ def floor_and_ceiling(swept: SweepOutcome) -> dict[str, float]:
     }
 
 
-def tied(sides: Sides) -> str | None:
+def tied(sides: GradientVsCausal) -> str | None:
     """Why a *ranking* by accuracy cannot be read: too many components leave it (nearly) whole, or take all of it; else None."""
     share = floor_and_ceiling(sides.swept)["share_at_floor_or_ceiling"]
     if sides.effect == "accuracy" and share > TIED:

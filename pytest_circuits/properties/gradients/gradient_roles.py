@@ -26,7 +26,7 @@ from ...core.shares import exact
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ..protocol import Parameters
-from .gradient_causal import UNITS, GradientAndAblation, Sides, listed, tied
+from .gradient_causal import UNITS, GradientAndAblation, GradientVsCausal, listed, tied
 
 Role = Literal["heroes", "bloats"]
 Portion = Annotated[float, Field(gt=0, lt=1)]
@@ -69,7 +69,7 @@ class BothRules(HeroRule, BloatRule):
 
 
 @dataclass(frozen=True)
-class Found:
+class RoleCounts:
     """The components that surely have a role and those that possibly have it (the sure ones among them), and the evidence."""
 
     sure: list[str]
@@ -77,7 +77,7 @@ class Found:
     details: dict[str, Any]
 
 
-def certified(sides: Sides, role: Role, threshold: float, portion: float, confidence: float) -> Found:
+def certified(sides: GradientVsCausal, role: Role, threshold: float, portion: float, confidence: float) -> RoleCounts:
     """Roles by the sound rule; `threshold` is delta or epsilon, `portion` low or high.
 
     C has betting intervals where it is accuracy (exact; every group counts the same) and skewness-corrected ones otherwise
@@ -105,7 +105,7 @@ def certified(sides: Sides, role: Role, threshold: float, portion: float, confid
         condition = f"C < {threshold:g} {UNITS[sides.effect]} and at least {n - share} of {n} components with a smaller gradient"
     pick = _picker(sides)
     sure, possible = in_place & matters, maybe_in_place & maybe_matters
-    return Found(
+    return RoleCounts(
         pick(sure),
         pick(possible),
         {
@@ -119,7 +119,7 @@ def certified(sides: Sides, role: Role, threshold: float, portion: float, confid
     )
 
 
-def by_rank_gap(sides: Sides, role: Role, gap: int) -> Found:
+def by_rank_gap(sides: GradientVsCausal, role: Role, gap: int) -> RoleCounts:
     """Roles by the published rule, with what chance gives. Raises `Invalid` for constant C, or a gap that no component can reach."""
     from ...stats import ranks
 
@@ -131,7 +131,7 @@ def by_rank_gap(sides: Sides, role: Role, gap: int) -> Found:
     delta = ranks.gap_rows(g[None], c[None])[0]
     expected, counts = ranks.chance_gaps(c, g, gap) if role == "heroes" else ranks.chance_gaps(g, c, gap)
     names = _picker(sides)(delta <= -gap if role == "heroes" else delta >= gap)
-    return Found(
+    return RoleCounts(
         names,
         names,
         {
@@ -143,7 +143,7 @@ def by_rank_gap(sides: Sides, role: Role, gap: int) -> Found:
     )
 
 
-def count(sides: Sides, role: Role, p: Any, threshold: float, portion: float, resamples: int, name: str) -> Estimate:
+def count(sides: GradientVsCausal, role: Role, p: Any, threshold: float, portion: float, resamples: int, name: str) -> Estimate:
     """How many components have a role, by the rule of these parameters."""
     n = len(sides.units)
     published = by_rank_gap(sides, role, p.gap) if p.gap < n or p.rule == "rank_gap" else None
@@ -163,7 +163,7 @@ def count(sides: Sides, role: Role, p: Any, threshold: float, portion: float, re
     return Estimate(float(len(found.sure)), interval, len(sides.causal), p.confidence, kind, name, details, unsettled)
 
 
-def _costs(sides: Sides, confidence: float) -> tuple[Any, Any, Any]:
+def _costs(sides: GradientVsCausal, confidence: float) -> tuple[Any, Any, Any]:
     """C with its interval; [N] each."""
     import numpy as np
 
@@ -176,7 +176,7 @@ def _costs(sides: Sides, confidence: float) -> tuple[Any, Any, Any]:
     return np.array([r[0] for r in rows]), np.array([r[1][0] for r in rows]), np.array([r[1][1] for r in rows])
 
 
-def _bootstrapped(sides: Sides, role: Role, p: Any, resamples: int) -> tuple[tuple[float, float], dict[str, Any]]:
+def _bootstrapped(sides: GradientVsCausal, role: Role, p: Any, resamples: int) -> tuple[tuple[float, float], dict[str, Any]]:
     """The interval of the published count, everything recomputed; ends are rounded outwards to whole components."""
     from math import ceil
 
@@ -190,7 +190,7 @@ def _bootstrapped(sides: Sides, role: Role, p: Any, resamples: int) -> tuple[tup
     return (float(floor(low)), float(ceil(high))), parts
 
 
-def _correlations(sides: Sides) -> dict[str, float] | None:
+def _correlations(sides: GradientVsCausal) -> dict[str, float] | None:
     """ρ and τ-b between G and C; None where C is constant."""
     from ...stats import ranks
 
@@ -200,11 +200,11 @@ def _correlations(sides: Sides) -> dict[str, float] | None:
         return None
 
 
-def _picker(sides: Sides) -> Any:
+def _picker(sides: GradientVsCausal) -> Any:
     return lambda mask: [u for u, inside in zip(sides.units, mask, strict=True) if inside]
 
 
-def _told(sides: Sides, role: Role, p: GradientAndAblation, found: Found, published: Found | None) -> list[str]:
+def _told(sides: GradientVsCausal, role: Role, p: GradientAndAblation, found: RoleCounts, published: RoleCounts | None) -> list[str]:
     what = "hidden heroes" if role == "heroes" else "gradient bloats"
     where = f"G: {p.gradient} on {len(sides.gradient)} examples; C: {sides.effect} under {p.ablation} ablation on {len(sides.causal)}"
     lines = [f"{where} in {len(set(sides.groups))} groups; {len(sides.units)} components"]

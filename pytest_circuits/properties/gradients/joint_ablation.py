@@ -8,8 +8,9 @@ from pydantic import AfterValidator, Field
 
 from ...core.units import head_mlp_split
 from ...core.verdict import Estimate
+from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
-from ..protocol import Claim, Property, Steps
+from ..protocol import Claim, Property
 from ..steps.controls import Controls, ablation, drawn, known_control, rank_told, ranked
 from .component_sets import Chosen, SetParameters, choose
 from .gradient_causal import UNITS, listed
@@ -46,12 +47,12 @@ class JointAblation(SetParameters):
     control_seed: Annotated[int, Field(ge=0)] = 0
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Choose the set; ablate it, and the controls, on evaluation examples."""
     p: JointAblation = claim.parameters
     chosen = yield from choose(claim)
     draws = Controls(None, []) if p.control == "none" else (yield from drawn(claim, chosen.units, chosen.universe))
-    outcomes = yield [ablation(claim, sets, "remove") for sets in ([chosen.units], draws.sets) if sets]
+    outcomes = yield from ask_all([ablation(claim, sets, "remove") for sets in ([chosen.units], draws.sets) if sets])
     groups = chosen.found.groups(chosen.found.evaluation)
     drops = [_drop(p, chosen, one) for one in outcomes]
     if draws.sets:

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ..protocol import Claim, Property, Steps
+from ...measurement.requests import Steps, ask
+from ..protocol import Claim, Property
 from ..steps.controls import ablation
 from .component_sets import Chosen, NamedUnits, SetParameters, choose
 from .gradient_causal import UNITS, listed
@@ -57,7 +58,7 @@ class Superadditivity(SetParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Choose the set; ablate it whole and member by member on the same examples."""
     p: Superadditivity = claim.parameters
     chosen = yield from choose(claim)
@@ -66,7 +67,7 @@ def judge(claim: Claim) -> Steps:
             f"the set is {chosen.units[0]} alone ({chosen.how}): its joint drop is its single drop; at least 2 components are needed",
             {"set": list(chosen.units)},
         )
-    outcome = yield ablation(claim, [chosen.units, *((u,) for u in chosen.units)], "remove")
+    outcome = yield from ask(ablation(claim, [chosen.units, *((u,) for u in chosen.units)], "remove"))
     groups = chosen.found.groups(chosen.found.evaluation)
     drops = {"loss": chosen.base.log_prob.astype(float) - outcome.log_prob, "accuracy": chosen.base.correct.astype(float) - outcome.correct}
     value, interval, kind = _compare(p, drops[p.effect], chosen.base, outcome, groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask_all
 from ..protocol import Claim, Kind, Method
 from ..steps.curves import (
     CurveParameters,
-    Footing,
-    Place,
+    NormalizedEffect,
     SiteName,
+    UnitSpace,
     ablation,
     direction,
     footing,
@@ -53,7 +54,7 @@ class AreaParameters(CurveParameters):
 
 
 @dataclass(frozen=True)
-class Sizes:
+class CurveSizes:
     """Circuit sizes on the grid for a universe of `units`: k = int(p·n) in exact arithmetic."""
 
     units: int
@@ -83,7 +84,7 @@ def trapezoid() -> tuple[Fraction, ...]:
     return tuple((after - before) / 2 for before, after in zip(ends[:-2], ends[2:], strict=True))
 
 
-def most(sizes: Sizes) -> float:
+def most(sizes: CurveSizes) -> float:
     """The area of a curve that is 1 as soon as one unit is kept; less than 0.999 where shares of the grid are less than one unit."""
     return float(sum(w for w, k in zip(trapezoid(), sizes.grid, strict=True) if k))
 
@@ -94,8 +95,8 @@ class Curves:
     rankings. A circuit of no unit is ∅ and one of all units is M, by definition: they are not measured again.
     """
 
-    sizes: Sizes
-    ground: Footing
+    sizes: CurveSizes
+    ground: NormalizedEffect
     gains: Array
     chance: Array
     details: dict[str, Any]
@@ -107,16 +108,16 @@ class Curves:
         return found
 
 
-def curves(claim: Claim, signed: bool) -> Generator[Any, Any, Curves]:
+def curves(claim: Claim, signed: bool) -> Steps[Curves]:
     """Rank units on discovery examples and measure the circuits of the grid, and those of random rankings, on evaluation examples."""
     import numpy as np
 
     p: AreaParameters = claim.parameters
-    place = Place(p.level, p.site)
+    place = UnitSpace(p.level, p.site)
     found = yield from examples(claim, p.task)
     base = yield from intact(claim, p.task, found)
     ranked = yield from ranking(claim, place, signed)
-    sizes = Sizes(len(ranked.units))
+    sizes = CurveSizes(len(ranked.units))
     if not sizes.measured:
         raise Invalid(
             f"the universe has {sizes.units} {p.level}: no share of the grid keeps some but not all of it", {"universe": sizes.units}
@@ -125,7 +126,7 @@ def curves(claim: Claim, signed: bool) -> Generator[Any, Any, Curves]:
     asked = [nothing_kept(claim, place), ablation(claim, place, [ranked.top(k) for k in sizes.measured])]
     if orders:
         asked.append(ablation(claim, place, [[ranked.units[int(i)] for i in order[:k]] for order in orders for k in sizes.measured]))
-    nothing, kept, *chance = yield asked
+    nothing, kept, *chance = yield from ask_all(asked)
     ground = footing(claim, place, found, base, nothing)
     n = len(ground.groups)
     at_random = ground.gains(chance[0]).reshape(len(orders), -1, n) if chance else np.zeros((0, len(sizes.measured), n))
@@ -182,7 +183,7 @@ def _random_order(seed: int, number: int, units: int) -> Ints:
     return np.random.default_rng([seed, number]).permutation(units)
 
 
-def _on_grid(sizes: Sizes, ground: Footing, measured: Array) -> Array:
+def _on_grid(sizes: CurveSizes, ground: NormalizedEffect, measured: Array) -> Array:
     """[measured sizes, n] → [grid, n]."""
     import numpy as np
 
@@ -190,7 +191,7 @@ def _on_grid(sizes: Sizes, ground: Footing, measured: Array) -> Array:
     return np.stack([row.get(k, ground.whole if k else np.zeros_like(ground.whole)) for k in sizes.grid])
 
 
-def _reach_of_the_grid(sizes: Sizes) -> dict[str, Any]:
+def _reach_of_the_grid(sizes: CurveSizes) -> dict[str, Any]:
     return {
         "grid": {
             "shares": [float(p) for p in GRID],

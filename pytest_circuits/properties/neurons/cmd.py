@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from ...core.verdict import Estimate
-from ..protocol import Claim, Property, Steps
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
 from .area import AreaParameters, chance_level, curves, told, trapezoid
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def distance(gains: Array, whole: Array) -> Array:
     return found
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Bootstrap the area over the groups of the evaluation examples."""
     from ...stats.bootstrap import bootstrap_interval
     from ...stats.groups import group_sums

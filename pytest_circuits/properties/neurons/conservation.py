@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from ...core.metric_names import HOMOGENEOUS, inhomogeneous
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Conserve, Describe
-from ..protocol import Claim, Parameters, Property, Steps, TaskName
+from ...measurement.requests import Conserve, Describe, Steps, ask_together
+from ..protocol import Claim, Parameters, Property, TaskName
 from ..steps.examples import examples, intact, part
 
 if TYPE_CHECKING:
@@ -39,17 +39,16 @@ class ConservationParameters(Parameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Compare the sum over the stream with the metric at every boundary."""
     import numpy as np
 
     p: ConservationParameters = claim.parameters
     found = yield from examples(claim, p.task)
     base = yield from intact(claim, p.task, found)
-    measured, description = yield [
-        Conserve(claim.model, claim.tasks[p.task], p.rules, p.metric, part(p, "evaluation")),
-        Describe(claim.model),
-    ]
+    measured, description = yield from ask_together(
+        Conserve(claim.model, claim.tasks[p.task], p.rules, p.metric, part(p, "evaluation")), Describe(claim.model)
+    )
     size = float(np.abs(measured.metric).mean())
     if size == 0:
         raise Invalid(

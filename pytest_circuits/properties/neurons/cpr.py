@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from ...attribution import METHODS
 from ...core.verdict import Estimate
-from ..protocol import Claim, Method, Property, Steps
+from ...measurement.requests import Steps
+from ..protocol import Claim, Method, Property
 from .area import AreaParameters, chance_level, curves, told, trapezoid
 
 MAGNITUDES = {
@@ -47,7 +48,7 @@ class Cpr(AreaParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """The area is the weighted sum of the gains of the grid's circuits, over what there is to gain."""
     import numpy as np
 

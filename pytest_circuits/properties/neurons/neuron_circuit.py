@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +10,15 @@ from pydantic import Field
 from ...core.shares import Size
 from ...core.units import per_layer
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask_all
 from ..protocol import CircuitSize, Claim
 from ..steps.curves import (
     SHOWN,
     CurveParameters,
-    Footing,
-    Place,
+    NormalizedEffect,
     Ranking,
     SiteName,
+    UnitSpace,
     ablation,
     footing,
     how,
@@ -44,22 +44,24 @@ class NeuronCircuit(CurveParameters):
 class TwoSided:
     """F(keep C) − F(∅) and F(remove C) − F(∅) for each evaluation example, [n]; and what a report says of them."""
 
-    ground: Footing
+    ground: NormalizedEffect
     keep: Array
     remove: Array
     details: dict[str, Any]
 
 
-def two_sided(claim: Claim) -> Generator[Any, Any, TwoSided]:
+def two_sided(claim: Claim) -> Steps[TwoSided]:
     """Rank neurons on discovery examples; measure the circuit, its complement and nothing on evaluation examples."""
     p: NeuronCircuit = claim.parameters
-    place = Place("neuron", p.site)
+    place = UnitSpace("neuron", p.site)
     found = yield from examples(claim, p.task)
     base = yield from intact(claim, p.task, found)
     universe = yield from describe(claim)
     ranked = yield from ranking(claim, place)
     names = ranked.top(_size(p, ranked))
-    nothing, kept, removed = yield [nothing_kept(claim, place), ablation(claim, place, [names]), ablation(claim, place, [names], "remove")]
+    nothing, kept, removed = yield from ask_all(
+        [nothing_kept(claim, place), ablation(claim, place, [names]), ablation(claim, place, [names], "remove")]
+    )
     ground = footing(claim, place, found, base, nothing)
     details = {
         "neurons": len(names),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.verdict import Estimate
-from ..protocol import Claim, Property, Steps
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
 from .neuron_circuit import NeuronCircuit, told, two_sided
 
 
@@ -20,7 +21,7 @@ class NeuronFaithfulness(NeuronCircuit):
     """
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Keep the circuit; the same measurements also give its completeness."""
     p: NeuronFaithfulness = claim.parameters
     found = yield from two_sided(claim)

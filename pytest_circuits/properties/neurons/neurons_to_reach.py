@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from ...core.verdict import Estimate
-from ..protocol import Claim, Property, Steps
-from ..steps.curves import CurveParameters, Place, SiteName
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
+from ..steps.curves import CurveParameters, SiteName, UnitSpace
 from .reaching import reaching, told
 
 Reach = Annotated[float, Field(gt=0, le=1, description="the faithfulness to reach")]
@@ -32,10 +33,10 @@ class NeuronsToReach(CurveParameters):
     site: SiteName = "mlp_activation"
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Probe sizes until each end of the interval is settled."""
     p: NeuronsToReach = claim.parameters
-    reached = yield from reaching(claim, Place("neuron", p.site), p.reach, p.confidence)
+    reached = yield from reaching(claim, UnitSpace("neuron", p.site), p.reach, p.confidence)
     details = {**reached.details, **reached.found.as_dict(), "told": told(reached)}
     n = len(reached.ground.groups)
     kind = "Fieller intervals over groups, inverted"

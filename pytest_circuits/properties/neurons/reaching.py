@@ -7,13 +7,27 @@ probed too and is not; faithfulness need not be monotone, so a smaller size that
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask_all
 from ..protocol import Claim
-from ..steps.curves import SHOWN, CurveParameters, Footing, Place, Ranking, ablation, footing, how, mean, nothing_kept, ranking, unit_words
+from ..steps.curves import (
+    SHOWN,
+    CurveParameters,
+    NormalizedEffect,
+    Ranking,
+    UnitSpace,
+    ablation,
+    footing,
+    how,
+    mean,
+    nothing_kept,
+    ranking,
+    unit_words,
+)
 from ..steps.examples import Examples, examples, intact
 
 if TYPE_CHECKING:
@@ -71,12 +85,12 @@ class Reached:
     probes: dict[int, Probe]
     contrast: Array
     ranked: Ranking
-    ground: Footing
+    ground: NormalizedEffect
     found: Examples
     details: dict[str, Any]
 
 
-def reaching(claim: Claim, place: Place, level: float, confidence: float) -> Generator[Any, Any, Reached]:
+def reaching(claim: Claim, place: UnitSpace, level: float, confidence: float) -> Steps[Reached]:
     """Search for the size. Raises `Invalid` when no circuit of units that have a score reaches `level`."""
     p: CurveParameters = claim.parameters
     found = yield from examples(claim, p.task)
@@ -86,13 +100,15 @@ def reaching(claim: Claim, place: Place, level: float, confidence: float) -> Gen
     if units < 2:
         raise Invalid("the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units})
     grid = [n for n in coarse(scored) if n < units]
-    nothing, many = yield [nothing_kept(claim, place), ablation(claim, place, [ranked.top(n) for n in grid])]
+    nothing, many = yield from ask_all([nothing_kept(claim, place), ablation(claim, place, [ranked.top(n) for n in grid])])
     ground = footing(claim, place, found, base, nothing)
     gains = dict(zip(grid, ground.gains(many), strict=True))
     gains[units] = ground.whole  # everything kept is the intact model
     probes = {n: _probe(ground, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}
     while sizes := wanted(probes, level, scored):
-        outcomes = yield [ablation(claim, place, [ranked.top(n)]) for n in sizes]  # one request a size: other claims may ask for it too
+        outcomes = yield from ask_all(
+            [ablation(claim, place, [ranked.top(n)]) for n in sizes]
+        )  # one request a size: other claims may ask for it too
         gains |= {n: ground.gains(outcome)[0] for n, outcome in zip(sizes, outcomes, strict=True)}
         probes |= {n: _probe(ground, gains[n], confidence) for n in sizes}
     value, low, high = (smallest(probes, level, curve) for curve in (1, 2, 0))
@@ -139,7 +155,7 @@ def told(reached: Reached) -> list[str]:
     return lines
 
 
-def _probe(ground: Footing, gain: Any, confidence: float) -> Probe:
+def _probe(ground: NormalizedEffect, gain: Any, confidence: float) -> Probe:
     value, (low, high) = ground.ratio(gain, confidence)
     return Probe(low, value, high)
 

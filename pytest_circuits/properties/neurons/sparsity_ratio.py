@@ -6,8 +6,9 @@ from math import exp, log, sqrt
 from typing import TYPE_CHECKING
 
 from ...core.verdict import Estimate
-from ..protocol import Claim, Property, Steps
-from ..steps.curves import CurveParameters, Place
+from ...measurement.requests import Steps
+from ..protocol import Claim, Property
+from ..steps.curves import CurveParameters, UnitSpace
 from .neurons_to_reach import Reach
 from .reaching import Reached, reaching, told
 
@@ -31,11 +32,11 @@ class SparsityRatio(CurveParameters):
     reach: Reach = 0.9
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Both counts, from the same probes as `neurons_to_reach`."""
     p: SparsityRatio = claim.parameters
-    activations = yield from reaching(claim, Place("neuron", "mlp_activation"), p.reach, p.confidence)
-    outputs = yield from reaching(claim, Place("neuron", "mlp_output"), p.reach, p.confidence)
+    activations = yield from reaching(claim, UnitSpace("neuron", "mlp_activation"), p.reach, p.confidence)
+    outputs = yield from reaching(claim, UnitSpace("neuron", "mlp_output"), p.reach, p.confidence)
     correlation = correlated(outputs.contrast, activations.contrast, outputs.ground.groups)
     value = outputs.value / activations.value
     interval = quotient(_ends(outputs), _ends(activations), correlation)

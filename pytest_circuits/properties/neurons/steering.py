@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,8 +12,8 @@ from ...core.shares import Size
 from ...core.units import Universe, layer_of, per_layer, split_position
 from ...core.verdict import Estimate
 from ...errors import Invalid, TaskError
-from ...measurement.requests import ALL, Ablate, Attribute, Encode, Part, freeze
-from ..protocol import CircuitSize, Claim, Method, Options, Parameters, Property, Steps, TaskName, check_method
+from ...measurement.requests import ALL, Ablate, Attribute, Encode, Part, Steps, ask, ask_all, freeze
+from ..protocol import CircuitSize, Claim, Method, Options, Parameters, Property, TaskName, check_method
 from ..steps.examples import Examples, describe, examples, intact, part
 from ..steps.finite import check_finite
 
@@ -86,7 +86,7 @@ class _Runs:
         return found
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find the cluster on discovery examples, multiply it on evaluation examples, and watch."""
     p: Steering = claim.parameters
     found = yield from examples(claim, p.task)
@@ -100,7 +100,7 @@ def judge(claim: Claim) -> Steps:
     if p.watch_task is None:
         watched = own.watched(p.watch)
     else:
-        rows, there = _same_prompts(found, (yield Encode(claim.model, claim.tasks[p.watch_task])), p)
+        rows, there = _same_prompts(found, (yield from ask(Encode(claim.model, claim.tasks[p.watch_task]))), p)
         other = yield from _measure(claim, p.watch_task, plan, ALL, p.watch == "foils")
         watched = {m: table[:, there] for m, table in other.watched(p.watch).items()}
     groups = found.groups(found.evaluation[rows])
@@ -123,7 +123,7 @@ def judge(claim: Claim) -> Steps:
     return Estimate(value, interval, len(rows), p.confidence, kind, "steering", details)
 
 
-def _cluster(claim: Claim, universe: Universe) -> Generator[Any, Any, tuple[str, ...]]:
+def _cluster(claim: Claim, universe: Universe) -> Steps[tuple[str, ...]]:
     """The names of the cluster's neurons. `Invalid` for none, for all, and for neurons without a score."""
     import numpy as np
 
@@ -137,8 +137,10 @@ def _cluster(claim: Claim, universe: Universe) -> Generator[Any, Any, tuple[str,
             raise Invalid(f"the cluster is all {total} neurons of the model: that is no cluster", {"universe": total})
         return tuple(p.units)
     assert p.neurons is not None
-    attribution = yield Attribute(
-        claim.model, claim.tasks[p.task], p.attribution, "neuron", p.metric, part(p, "discovery"), "mean", freeze(p.attribution_options)
+    attribution = yield from ask(
+        Attribute(
+            claim.model, claim.tasks[p.task], p.attribution, "neuron", p.metric, part(p, "discovery"), "mean", freeze(p.attribution_options)
+        )
     )
     strength = np.abs(attribution.scores[0])
     check_finite(strength, f"{p.attribution} scores of neurons on task {p.task!r}")
@@ -186,7 +188,7 @@ def _controls(cluster: Sequence[str], universe: Universe, p: Steering) -> tuple[
     return found, None
 
 
-def _measure(claim: Claim, task: str, plan: dict[float, Any], which: Part, foils: bool) -> Generator[Any, Any, _Runs]:
+def _measure(claim: Claim, task: str, plan: dict[float, Any], which: Part, foils: bool) -> Steps[_Runs]:
     """Every set at every factor. The probability of the foils comes along where the task has foils; `Invalid` where they are watched."""
     import numpy as np
 
@@ -202,11 +204,11 @@ def _measure(claim: Claim, task: str, plan: dict[float, Any], which: Part, foils
 
     with_foils = True
     try:
-        outcomes: list[Outcome] = yield requests("foil_prob")
+        outcomes: list[Outcome] = yield from ask_all(requests("foil_prob"))
     except TaskError as problem:
         if foils:
             raise Invalid(f"watch: foils needs a foil for each example of task {task!r}: {problem}") from problem
-        with_foils, outcomes = False, (yield requests("prob"))
+        with_foils, outcomes = False, (yield from ask_all(requests("prob")))
     by_factor = dict(zip(plan, outcomes, strict=True))
     return _Runs(
         {m: o.correct.astype(np.float64) for m, o in by_factor.items()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,10 +12,10 @@ from ...claims.sequential import in_sample
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Describe, Encode
+from ...measurement.requests import Describe, Encode, Steps, ask, ask_all
 from ..nested import PropertyOf
 from ..payload import SHARED, Json, bits, bytes_by_column, group_digest, moved_units, named_sets, only_crossed, rounded, share_changes
-from ..protocol import AnyParameters, CircuitParameters, Claim, Property, Recorded, Steps, task_names
+from ..protocol import AnyParameters, BaselineReference, CircuitParameters, Claim, Property, task_names
 from ..steps.shared_sets import discovered
 from . import drift_circuits
 from .drift_circuits import BY_NAME
@@ -106,15 +106,15 @@ class Side:
     groups: tuple[str, ...] = ()
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Measure the model, take the release from the baseline or measure it too, and compare."""
     p: Drift = claim.parameters
     now = yield from _measured(p, claim, claim.model)
     against = claim.against
     if against is None:
         raise Invalid("there is nothing to compare with: drift is claimed in a spec file, which has a baseline, or with against: NAME")
-    if isinstance(against, Recorded):
-        description = yield Describe(claim.model)
+    if isinstance(against, BaselineReference):
+        description = yield from ask(Describe(claim.model))
         release = from_baseline(p.of, against, now.kept, description.fingerprint)
     else:
         release = Release((yield from _measured(p, claim, against)).kept, against.name)
@@ -122,10 +122,10 @@ def judge(claim: Claim) -> Steps:
     return (drift_circuits.compared if p.overlap else _difference)(p, release, now)
 
 
-def _measured(p: Drift, claim: Claim, model: ModelSource) -> Generator[Any, Any, Side]:
+def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
     """What a baseline keeps of one model: the inner estimate at half the error, or circuits and profiles; and which data it saw."""
     tasks = task_names(p.of.parameters)
-    encoded = yield [Encode(model, claim.tasks[name]) for name in tasks]
+    encoded = yield from ask_all([Encode(model, claim.tasks[name]) for name in tasks])
     kept: Json = {"data": {name: one.digest for name, one in zip(tasks, encoded, strict=True)}}
     inner = Claim(p.of.parameters.model_copy(update={"confidence": (1 + p.confidence) / 2}), model, claim.tasks)
     if not p.overlap:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.units import Universe, is_mlp, layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..payload import Json
 from ..protocol import Claim
 from ..steps.examples import attributed, check_share, empty_set
 from ..steps.removal import shown
-from ..steps.shared_sets import Discovered, unsettled
+from ..steps.shared_sets import DiscoveredCircuits, unsettled
 from .drift_release import Release
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ NO_SCATTER = (
 """What a reader must not take a perfect agreement for."""
 
 
-def profiles(claim: Claim, found: Discovered) -> Generator[Any, Any, Array]:
+def profiles(claim: Claim, found: DiscoveredCircuits) -> Steps[Array]:
     """What each component does, told without its name: its share of Σ|score|, with sign, on each evaluation prompt; [n, N]."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import Invalid
 from ..nested import Inner
 from ..payload import Json, as_kept, changed_parameters, contradicts_itself
-from ..protocol import Recorded
+from ..protocol import BaselineReference
 
 SHORT = 12  # characters of a fingerprint that a message shows
 
@@ -31,7 +31,7 @@ class Release:
     itself: str = ""
 
 
-def from_baseline(of: Inner, against: Recorded, now: Json, weights: str) -> Release:
+def from_baseline(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
     """The release's side; `now` is the model's, and `weights` its fingerprint.
 
     A run that writes baselines compares what has no release with itself, but not where the other entries are of another model: it would
@@ -59,7 +59,7 @@ def check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str
         )
 
 
-def _recorded(of: Inner, against: Recorded, now: Json, weights: str) -> Release:
+def _recorded(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
     if against.entry is not None:
         return Release(_own(of, against, against.entry, now, weights), "baseline")
     if against.lent is not None:
@@ -67,7 +67,7 @@ def _recorded(of: Inner, against: Recorded, now: Json, weights: str) -> Release:
     raise NoRelease(against.reason, f": measure the release {against.again}{_remedy(against, weights)}" if against.command else "")
 
 
-def _own(of: Inner, against: Recorded, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
+def _own(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
     """The entry of this very claim."""
     changed = _changed(of, entry["parameters"].get("of", {}))
     again = f"; if the claim was meant to change, measure the release anew{_remedy(against, weights)}"
@@ -85,7 +85,7 @@ def _own(of: Inner, against: Recorded, entry: Mapping[str, Any], now: Json, weig
     return then
 
 
-def _lent(of: Inner, against: Recorded, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
+def _lent(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
     """The entry of the claim in `of`, as this claim would have kept it."""
     again = f": measure the release for this claim once{_remedy(against, weights)}"
     nothing = f"the baseline has no entry for this claim, and that of {against.lender}"
@@ -125,12 +125,12 @@ def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:
     return changed_parameters(then[name], now)
 
 
-def _other(against: Recorded, weights: str) -> bool:
+def _other(against: BaselineReference, weights: str) -> bool:
     """Whether the model is not the one that the other entries are of."""
     return bool(against.weights) and weights not in against.weights
 
 
-def _remedy(against: Recorded, weights: str) -> str:
+def _remedy(against: BaselineReference, weights: str) -> str:
     """What to run, and on which checkpoint."""
     if not against.command:
         return ""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.units import Universe
 from ...core.verdict import Bound, Estimate, Search
 from ...errors import Invalid, OptionError
-from ...measurement.requests import Read, Unforeseen, freeze
-from ...measurement.trials import Answer, Trial, measured
-from ..protocol import Claim, Property, Steps
+from ...measurement.requests import LoadTask, PlanBoundary, Steps, ask, freeze
+from ...measurement.trials import Trial, TrialAnswer, measured
+from ..protocol import Claim, Property
 from ..steps.examples import check_share, circuits, describe, empty_set, examples, intact
-from .for_all_parameters import Circuit, ForAll
+from .for_all_parameters import CircuitOf, ForAll
 from .for_all_report import report
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Table:
     space: Space
     universe: Universe
     fixed: tuple[str, ...] | None
-    answers: dict[Example, Answer | None]
+    answers: dict[Example, TrialAnswer | None]
     known: dict[Example, bool | None]
     fitting: Trial | None = None
 
@@ -45,7 +45,7 @@ class Table:
             example.pair, units, p.mode, p.ablation, freeze(p.ablation_options), p.metric, self.space.scoring, self.space.stop
         )  # fmt: skip
 
-    def measure(self, wanted: Iterable[Example]) -> Generator[Any, Any, None]:
+    def measure(self, wanted: Iterable[Example]) -> Steps[None]:
         """Look at examples that are not known yet, all in one go."""
         new = [example for example in dict.fromkeys(wanted) if example not in self.known]
         if not new:
@@ -68,7 +68,7 @@ class Table:
         return [one for one, held in self.known.items() if held is not None]
 
 
-def holds(p: ForAll, answer: Answer | None) -> bool | None:
+def holds(p: ForAll, answer: TrialAnswer | None) -> bool | None:
     """Whether the example holds; None where there is no behaviour to speak of: it does not fit, or the intact model is wrong."""
     if answer is None or answer.intact is None or not answer.intact.correct:
         return None
@@ -81,7 +81,7 @@ def holds(p: ForAll, answer: Answer | None) -> bool | None:
     return answer.metric >= float(p.share or 0) * answer.intact.metric
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find the sets, draw, measure all draws in one go, search, shrink."""
     try:
         import hypothesis  # noqa: F401
@@ -102,7 +102,7 @@ def judge(claim: Claim) -> Steps:
     table = Table(claim, space, universe, fixed, {}, {})
     draws = independent(make, effort.examples, effort.seed)
     yield from _first(table, make, effort, draws)
-    yield Unforeseen(claim.model, PLANNED)
+    yield from ask(PlanBoundary(claim.model, PLANNED))
     competent = _competent(p, table, draws)
     explicit = _explicit(p)
     for one in explicit:
@@ -116,7 +116,7 @@ def judge(claim: Claim) -> Steps:
     return _estimate(claim, table, draws, competent, explicit, before, smallest, effort, sets)
 
 
-def _space(claim: Claim) -> Generator[Any, Any, Space]:
+def _space(claim: Claim) -> Steps[Space]:
     from ...tasks.grammar.spaces import grammar, has_grammar, rows
 
     name = claim.parameters.prompts.task
@@ -125,11 +125,11 @@ def _space(claim: Claim) -> Generator[Any, Any, Space]:
         found = grammar(source.target, source.options)
         assert found is not None
         return found
-    task = yield Read(claim.model, source)
+    task = yield from ask(LoadTask(claim.model, source))
     return rows(task)
 
 
-def _components(claim: Claim, universe: Universe) -> Generator[Any, Any, tuple[tuple[str, ...] | None, Any]]:
+def _components(claim: Claim, universe: Universe) -> Steps[tuple[tuple[str, ...] | None, Any]]:
     """The set, or the sets to draw from."""
     from ...strategies.sets import set_space
 
@@ -155,7 +155,7 @@ def _components(claim: Claim, universe: Universe) -> Generator[Any, Any, tuple[t
     return None, found
 
 
-def _set(claim: Claim, which: Circuit, universe: Universe) -> Generator[Any, Any, tuple[str, ...]]:
+def _set(claim: Claim, which: CircuitOf, universe: Universe) -> Steps[tuple[str, ...]]:
     """A set of components in order. Raises `Invalid` for one of all of them, and where a task's is empty or cannot be found."""
     p: ForAll = claim.parameters
     if which.units is not None:
@@ -189,7 +189,7 @@ def _make(space: Space, sets: Any) -> Make:
     return make
 
 
-def _first(table: Table, make: Make, effort: Effort, draws: Sequence[Example]) -> Generator[Any, Any, None]:
+def _first(table: Table, make: Make, effort: Effort, draws: Sequence[Example]) -> Steps[None]:
     """The independent draws and all that hypothesis generates, in as few batches as that can be known beforehand."""
     from ...strategies.search import generate
 
@@ -235,9 +235,7 @@ def _explicit(p: ForAll) -> list[Example]:
     return found
 
 
-def _searched(
-    table: Table, make: Make, effort: Effort, explicit: Sequence[Example]
-) -> Generator[Any, Any, tuple[list[Example], Example | None]]:
+def _searched(table: Table, make: Make, effort: Effort, explicit: Sequence[Example]) -> Steps[tuple[list[Example], Example | None]]:
     """Examples that failed in earlier runs, and the smallest that fails now: of those that are always looked at, the first that does.
 
     What was drawn is shrunk before the earlier ones are looked at, so that the next run asks for the same batches.
@@ -262,7 +260,7 @@ def _searched(
     return before, smallest
 
 
-def _shrunk(table: Table, make: Make, effort: Effort, start: Example) -> Generator[Any, Any, Example]:
+def _shrunk(table: Table, make: Make, effort: Effort, start: Example) -> Steps[Example]:
     """The smallest failing example to which hypothesis shrinks one; itself where all choices were made already."""
     from ...strategies.search import shrink
 
@@ -278,7 +276,7 @@ def _shrunk(table: Table, make: Make, effort: Effort, start: Example) -> Generat
     return start
 
 
-def _smallest(table: Table, make: Make, effort: Effort, start: Example) -> Generator[Any, Any, Example]:
+def _smallest(table: Table, make: Make, effort: Effort, start: Example) -> Steps[Example]:
     """One that failed in an earlier run, shrunk until that changes nothing: on another model, or under another profile, it need not be
     as small as it gets. Each time from what was known before, as in the run after this one.
     """

@@ -40,7 +40,7 @@ class Prompts(_Part):
     task: TaskName
 
 
-class Circuit(_Part):
+class CircuitOf(_Part):
     """A set of components: by name, or the shared set S_P of a task."""
 
     units: Annotated[Units | None, Field(description="components by name, such as L1H2 or L0MLP")] = None
@@ -48,7 +48,7 @@ class Circuit(_Part):
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
 
     @model_validator(mode="after")
-    def _one(self) -> Circuit:
+    def _one(self) -> CircuitOf:
         if (self.units is None) == (self.task is None):
             raise ValueError("a set of components is given by units: [...] or by task: NAME, one of both")
         if self.units is not None and "p" in self.model_fields_set:
@@ -66,9 +66,9 @@ class Components(_Part):
         Count | Annotated[list[Count], Field(min_length=2, max_length=2)] | None,
         Field(description="any set of so many components: a count, a share of all, or a range [least, most] of either"),
     ] = None
-    inside: Annotated[Circuit | None, Field(description="with size: only components of this set")] = None
-    outside: Annotated[Circuit | None, Field(description="with size: no component of this set")] = None
-    including: Annotated[Circuit | None, Field(description="with size: all of this set, which count")] = None
+    inside: Annotated[CircuitOf | None, Field(description="with size: only components of this set")] = None
+    outside: Annotated[CircuitOf | None, Field(description="with size: no component of this set")] = None
+    including: Annotated[CircuitOf | None, Field(description="with size: all of this set, which count")] = None
     of: Annotated[Literal["any", "heads", "mlps"], Field(description="with size: which components may be drawn")] = "any"
 
     @model_validator(mode="after")
@@ -85,11 +85,11 @@ class Components(_Part):
         return self
 
     @property
-    def fixed(self) -> Circuit | None:
+    def fixed(self) -> CircuitOf | None:
         """The set, where it is not drawn."""
         if self.size is not None:
             return None
-        return Circuit(units=self.units) if self.units is not None else Circuit(task=self.task, p=self.p)
+        return CircuitOf(units=self.units) if self.units is not None else CircuitOf(task=self.task, p=self.p)
 
 
 class Explicit(_Part):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, hypot
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,9 +11,9 @@ from pydantic import Field
 
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Describe
-from ..gradients.gradient_causal import GradientCausalParameters, Sides, gradient_causal, tied
-from ..protocol import Claim, Property, Steps
+from ...measurement.requests import Describe, Steps, ask
+from ..gradients.gradient_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, tied
+from ..protocol import Claim, Property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ class Member:
 
     model: ModelSource
     fingerprint: str
-    sides: Sides | None
+    sides: GradientVsCausal | None
     reason: str | None = None
 
 
@@ -74,7 +74,7 @@ def unfit(_: RoleStability, name: str, places: Sequence[float]) -> tuple[str, st
     return "", f"stability over models needs at least {FEWEST}, and {name!r} is a series of {len(places)}: give the model `checkpoints`"
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Measure both sides of each model; correlate the rankings of each pair."""
     p: RoleStability = claim.parameters
     wrong = unfit(p, claim.model.name, range(len(claim.series)))
@@ -87,10 +87,10 @@ def judge(claim: Claim) -> Steps:
     return _estimate(p, kept, [one for one in members if one.sides is None])
 
 
-def _member(claim: Claim, model: ModelSource) -> Generator[Any, Any, Member]:
+def _member(claim: Claim, model: ModelSource) -> Steps[Member]:
     from ...stats import ranks
 
-    description = yield Describe(model)
+    description = yield from ask(Describe(model))
     try:
         sides = yield from gradient_causal(Claim(claim.parameters, model, claim.tasks))
         ranks.spearman(*sides.means)  # refuses constant rankings
@@ -99,7 +99,7 @@ def _member(claim: Claim, model: ModelSource) -> Generator[Any, Any, Member]:
     return Member(model, description.fingerprint, sides)
 
 
-def _kept(p: RoleStability, members: Sequence[Member]) -> list[tuple[Member, Sides]]:
+def _kept(p: RoleStability, members: Sequence[Member]) -> list[tuple[Member, GradientVsCausal]]:
     """Those that were measured. Raises `Invalid` where they cannot be compared."""
     left = [one for one in members if one.sides is None]
     reasons = {"left_out": {one.model.name: one.reason for one in left}}
@@ -128,7 +128,7 @@ def _kept(p: RoleStability, members: Sequence[Member]) -> list[tuple[Member, Sid
     return kept
 
 
-def _estimate(p: RoleStability, kept: list[tuple[Member, Sides]], left: Sequence[Member]) -> Estimate:
+def _estimate(p: RoleStability, kept: list[tuple[Member, GradientVsCausal]], left: Sequence[Member]) -> Estimate:
     from ...stats.distributions import normal_quantile
     from ...stats.pairs import pair_mean
 
@@ -175,7 +175,7 @@ def _ranked(ranking: str, means: Sequence[tuple[Table, Table]]) -> list[Table]:
     return [g if ranking == "gradient" else c for g, c in means]
 
 
-def _pairs(ranking: str, kept: Sequence[tuple[Member, Sides]]) -> Table:
+def _pairs(ranking: str, kept: Sequence[tuple[Member, GradientVsCausal]]) -> Table:
     """ρ of each pair of models, [M, M]. Raises `Invalid` for a model all of whose components rank alike."""
     import numpy as np
 
@@ -189,7 +189,7 @@ def _pairs(ranking: str, kept: Sequence[tuple[Member, Sides]]) -> Table:
     return np.stack([spearman_rows(np.broadcast_to(row, rows.shape), rows) for row in rows])
 
 
-def _others(ranking: str, kept: Sequence[tuple[Member, Sides]]) -> Table | None:
+def _others(ranking: str, kept: Sequence[tuple[Member, GradientVsCausal]]) -> Table | None:
     """The same for a ranking that the claim is not about; None where there is none."""
     try:
         return _pairs(ranking, kept)
@@ -197,7 +197,7 @@ def _others(ranking: str, kept: Sequence[tuple[Member, Sides]]) -> Table | None:
         return None
 
 
-def _examples_error(p: RoleStability, sides: Sequence[Sides]) -> float:
+def _examples_error(p: RoleStability, sides: Sequence[GradientVsCausal]) -> float:
     """Standard error of the mean over pairs, of resampled groups of examples: the same groups for models that have the same ones."""
     import numpy as np
 
@@ -227,7 +227,7 @@ def _examples_error(p: RoleStability, sides: Sequence[Sides]) -> float:
     return float(known.std(ddof=1))
 
 
-def _ceiling(sides: Sides) -> float | None:
+def _ceiling(sides: GradientVsCausal) -> float | None:
     """Mean ρ between the C of two random halves of the groups; None where halves have constant rankings."""
     from ...stats.ranks import spearman_rows, split_half
 
@@ -236,7 +236,7 @@ def _ceiling(sides: Sides) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def _roles(p: RoleStability, sides: Sequence[Sides]) -> dict[str, Any]:
+def _roles(p: RoleStability, sides: Sequence[GradientVsCausal]) -> dict[str, Any]:
     """In how many models each component is a hero or a bloat by the published rule, and what chance gives."""
     from ..gradients.gradient_roles import by_rank_gap
 

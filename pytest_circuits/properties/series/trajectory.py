@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Describe
+from ...measurement.requests import Describe, Steps, ask
 from ..nested import Inner, PropertyOf
-from ..protocol import AnyParameters, Claim, Property, Steps
+from ..protocol import AnyParameters, Claim, Property
 
 if TYPE_CHECKING:
     from ...core.sources import ModelSource
@@ -78,7 +78,7 @@ class Trajectory(AnyParameters):
 
 
 @dataclass(frozen=True)
-class Point:
+class SeriesPoint:
     """One model of the series: its place, its fingerprint, and the estimate or the reason why there is none."""
 
     model: ModelSource
@@ -112,7 +112,7 @@ class Point:
         }
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Judge the inner property on one model after the other; combine the simultaneous intervals."""
     p: Trajectory = claim.parameters
     series = [(float(i) if model.at is None else model.at, model) for i, model in enumerate(claim.series)]
@@ -122,7 +122,7 @@ def judge(claim: Claim) -> Steps:
     concerned = sum(_concerns(p, at) for at, _ in series)
     each = 1 - (1 - p.confidence) / concerned
     inner = p.of.parameters.model_copy(update={"confidence": each})
-    points: list[Point] = []
+    points: list[SeriesPoint] = []
     for at, model in series:
         points.append((yield from _measured(p.of, inner, claim, model, at)))
     return _judged(p, points, each)
@@ -143,9 +143,9 @@ def _concerns(p: Trajectory, at: float) -> bool:
     return p.shape != "emerges_by" or (p.at is not None and at >= p.at)
 
 
-def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSource, at: float) -> Generator[Any, Any, Point]:
+def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSource, at: float) -> Steps[SeriesPoint]:
     """The inner property on one model."""
-    description = yield Describe(model)
+    description = yield from ask(Describe(model))
     found: Estimate | Invalid
     try:
         found = yield from of.property.judge(Claim(parameters, model, claim.tasks, against=claim.against))
@@ -153,10 +153,10 @@ def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSo
         found = problem
     if isinstance(found, Estimate) and not all(map(isfinite, (found.value, *found.interval))):
         found = Invalid(f"the estimate is not a finite number: {found}")
-    return Point(model, at, description.fingerprint, found)
+    return SeriesPoint(model, at, description.fingerprint, found)
 
 
-def _judged(p: Trajectory, points: Sequence[Point], each: float) -> Estimate:
+def _judged(p: Trajectory, points: Sequence[SeriesPoint], each: float) -> Estimate:
     kept, left_out = _kept(p, points)
     details: dict[str, Any] = {
         "of": p.of.name,
@@ -181,7 +181,7 @@ def _judged(p: Trajectory, points: Sequence[Point], each: float) -> Estimate:
     return Estimate(value, interval, n, p.confidence, kind, "trajectory", details, _unsettled(concerned))
 
 
-def _kept(p: Trajectory, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
+def _kept(p: Trajectory, points: Sequence[SeriesPoint]) -> tuple[list[SeriesPoint], list[SeriesPoint]]:
     """The points that were measured, and those that may be left out. Raises `Invalid` where one may not, with every reason."""
     kept = [one for one in points if isinstance(one.found, Estimate)]
     left = [one for one in points if not isinstance(one.found, Estimate)]
@@ -195,13 +195,13 @@ def _kept(p: Trajectory, points: Sequence[Point]) -> tuple[list[Point], list[Poi
     return kept, left
 
 
-def _may_be_missing(p: Trajectory, point: Point, kept: Sequence[Point]) -> bool:
+def _may_be_missing(p: Trajectory, point: SeriesPoint, kept: Sequence[SeriesPoint]) -> bool:
     if p.shape == "emerges_by" and _concerns(p, point.at):  # what cannot be measured there has not been shown to have emerged
         return False
     return p.invalid == "skip" or (p.invalid == "early" and point.at < kept[0].at)
 
 
-def _why_needed(p: Trajectory, point: Point) -> str:
+def _why_needed(p: Trajectory, point: SeriesPoint) -> str:
     if p.shape == "emerges_by" and _concerns(p, point.at):
         return f"which is to have it, being at {_number(p.at)} or later"
     return (
@@ -209,17 +209,17 @@ def _why_needed(p: Trajectory, point: Point) -> str:
     )
 
 
-def _unsettled(points: Sequence[Point]) -> str | None:
+def _unsettled(points: Sequence[SeriesPoint]) -> str | None:
     for one in points:
         if isinstance(one.found, Estimate) and one.found.unsettled:
             return f"{one.model.name}: {one.found.unsettled}"
     return None
 
 
-Shaped = tuple[float, Interval, list[Point]]
+Shaped = tuple[float, Interval, list[SeriesPoint]]
 
 
-def _drop(pairs: Sequence[tuple[Point, Point]]) -> Shaped:
+def _drop(pairs: Sequence[tuple[SeriesPoint, SeriesPoint]]) -> Shaped:
     """The largest of first − second, its bounds within all intervals, and the pair."""
     if not pairs:
         raise Invalid("a drop needs at least 2 models that could be measured, got 1", {"models_measured": 1})
@@ -229,26 +229,26 @@ def _drop(pairs: Sequence[tuple[Point, Point]]) -> Shaped:
     return worst[0].value - worst[1].value, (low, high), list(worst)
 
 
-def _non_decreasing(p: Trajectory, kept: Sequence[Point]) -> Shaped:
+def _non_decreasing(p: Trajectory, kept: Sequence[SeriesPoint]) -> Shaped:
     return _drop(list(pairwise(kept)))
 
 
-def _no_drop(p: Trajectory, kept: Sequence[Point]) -> Shaped:
+def _no_drop(p: Trajectory, kept: Sequence[SeriesPoint]) -> Shaped:
     return _drop([(a, b) for i, a in enumerate(kept) for b in kept[i + 1 :]])
 
 
-def _spread(p: Trajectory, kept: Sequence[Point]) -> Shaped:
+def _spread(p: Trajectory, kept: Sequence[SeriesPoint]) -> Shaped:
     value, (low, high), pair = _drop([(a, b) for a in kept for b in kept if a is not b])
     return value, (max(0.0, low), high), pair
 
 
-def _emerges_by(p: Trajectory, kept: Sequence[Point]) -> Shaped:
+def _emerges_by(p: Trajectory, kept: Sequence[SeriesPoint]) -> Shaped:
     later = [one for one in kept if _concerns(p, one.at)]
     lowest = min(later, key=lambda one: one.value)
     return lowest.value, (min(one.interval[0] for one in later), min(one.interval[1] for one in later)), [lowest]
 
 
-def _peaks_before(p: Trajectory, kept: Sequence[Point]) -> Shaped:
+def _peaks_before(p: Trajectory, kept: Sequence[SeriesPoint]) -> Shaped:
     assert p.at is not None
     before, after = [one for one in kept if one.at < p.at], [one for one in kept if one.at >= p.at]
     if not before or not after:
@@ -276,7 +276,9 @@ def _number(at: float | None) -> str:
     return "none" if at is None else f"{at:.12g}"
 
 
-def _told(p: Trajectory, points: Sequence[Point], left_out: Sequence[Point], where: Sequence[Point], value: float) -> list[str]:
+def _told(
+    p: Trajectory, points: Sequence[SeriesPoint], left_out: Sequence[SeriesPoint], where: Sequence[SeriesPoint], value: float
+) -> list[str]:
     unit = p.of.property.unit or "the property's own units"
     curve = ", ".join(f"{_number(one.at)}: {one.value:.3f}" if one not in left_out else f"{_number(one.at)}: –" for one in points)
     lines = [f"{p.of.name} over {len(points)} models, in {unit}: {curve}"]

@@ -9,13 +9,14 @@ from pydantic import Field, model_validator
 from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
-from ..protocol import Claim, Property, Steps, TaskName
+from ..protocol import Claim, Property, TaskName
 from ..steps.controls import OtherCircuit
 from ..steps.examples import describe, set_details
 from ..steps.removal import (
-    Able,
-    Discovered,
+    CompetentTask,
+    DiscoveredTask,
     Interval,
     RemovalParameters,
     Step,
@@ -66,7 +67,7 @@ class CrossTaskAblation(RemovalParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find both shared sets, remove that of A, look at B; that of B is removed too, to compare with."""
     p: CrossTaskAblation = claim.parameters
     source = p.circuit.task if p.circuit else p.task
@@ -77,11 +78,11 @@ def judge(claim: Claim) -> Steps:
         unseen(there, here, p.split)
         if p.normalised:
             apart([there, here])
-    own = here.shared if source != p.task and isinstance(here, Discovered) else ()
+    own = here.shared if source != p.task and isinstance(here, DiscoveredTask) else ()
     asked = [removal(claim, p.task, [there.shared])]
     asked += [removal(claim, p.task, [own])] if own else []
     asked += [removal(claim, source, [there.shared])] if p.normalised else []
-    removed, *rest = yield asked
+    removed, *rest = yield from ask_all(asked)
     value, interval, kind, parts = _compare(p, here, there, removed, rest[-1] if p.normalised else None)
     accuracy, without = here.base.accuracy, float(removed.correct[0].mean())
     details: dict[str, Any] = {
@@ -108,7 +109,7 @@ def judge(claim: Claim) -> Steps:
     return Estimate(value, interval, len(here.base.correct), p.confidence, kind, "cross_task_ablation", details | {"told": told})
 
 
-def _evaluated(claim: Claim, source: str) -> Step[Able | None]:
+def _evaluated(claim: Claim, source: str) -> Step[CompetentTask | None]:
     """The evaluated task, with its own shared set where it has one; None where it is the set's own task."""
     p: CrossTaskAblation = claim.parameters
     if p.task == source:
@@ -118,7 +119,7 @@ def _evaluated(claim: Claim, source: str) -> Step[Able | None]:
 
 
 def _compare(
-    p: CrossTaskAblation, here: Able, there: Discovered, removed: Outcome, at_home: Outcome | None
+    p: CrossTaskAblation, here: CompetentTask, there: DiscoveredTask, removed: Outcome, at_home: Outcome | None
 ) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
     """Value, interval, how it was made, and what else was estimated."""
     from ...stats.betting import grouped_mean_interval
@@ -130,7 +131,7 @@ def _compare(
         kept, (low, high) = betting_ratio(removed.correct[0], here.base.correct, here.groups, p.confidence, what)
         return 1 - kept, (1 - high, 1 - low), "contrast tested by betting over groups", {}
 
-    def interval(side: Able, outcome: Outcome) -> Interval:
+    def interval(side: CompetentTask, outcome: Outcome) -> Interval:
         return grouped_mean_interval(drop(side.base, outcome), side.groups, p.confidence, -1.0, 1.0)[:2]
 
     value, ends = interval(here, removed)
@@ -141,10 +142,12 @@ def _compare(
     return found, limits, "contrast of two betting intervals over groups", {"own_drop": own[0], "own_drop_interval": list(own[1])}
 
 
-def _compared(details: dict[str, Any], there: Discovered, here: Able, removed: Outcome | None, universe: Universe) -> list[str]:
+def _compared(
+    details: dict[str, Any], there: DiscoveredTask, here: CompetentTask, removed: Outcome | None, universe: Universe
+) -> list[str]:
     """What the task's own shared set is, has in common with the removed one, and costs."""
     task = here.task
-    if removed is None or not isinstance(here, Discovered):
+    if removed is None or not isinstance(here, DiscoveredTask):
         return [f"{task} has no shared set of its own to compare with"]
     own, found = here.shared, set_overlap(there.shared, here.shared)
     without = float(removed.correct[0].mean())

@@ -10,12 +10,25 @@ from pydantic import AfterValidator, Field, model_validator
 from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.requests import Norms
+from ...measurement.requests import MeasureNorms, Steps, ask, ask_all
 from ...stats import CONTROLS
-from ..protocol import Claim, Property, Steps, TaskName
+from ..protocol import Claim, Property, TaskName
 from ..steps.controls import known_control, ranked
 from ..steps.examples import describe, part, set_details
-from ..steps.removal import Able, Discovered, RemovalParameters, Step, able, apart, discovered, drop, removal, set_overlap, shown, together
+from ..steps.removal import (
+    CompetentTask,
+    DiscoveredTask,
+    RemovalParameters,
+    Step,
+    able,
+    apart,
+    discovered,
+    drop,
+    removal,
+    set_overlap,
+    shown,
+    together,
+)
 
 if TYPE_CHECKING:
     from ...core.results import Outcome
@@ -93,14 +106,14 @@ class _Controls:
     reason: str | None = None
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find both sets, remove the part and its controls from every task, compare the drops."""
     p: Decomposition = claim.parameters
     extra = [task for task in p.measured if task not in p.tasks]
     universe, a, b, *rest = yield from together(
         describe(claim), *(discovered(claim, task) for task in p.tasks), *(able(claim, task) for task in extra)
     )
-    sides: dict[str, Able] = {side.task: side for side in (a, b, *rest)}
+    sides: dict[str, CompetentTask] = {side.task: side for side in (a, b, *rest)}
     apart([sides[task] for task in dict.fromkeys([*p.tasks, *p.measured])])
     parts = _parts(a, b)
     units = parts[p.part]
@@ -108,7 +121,7 @@ def judge(claim: Claim) -> Steps:
     controls = yield from _drawn(claim, units, a, b, universe)
     wanted = [removal(claim, task, [units]) for task in p.measured]
     asked = [removal(claim, task, controls.sets) for task in p.measured] if controls.sets else []
-    answers = yield wanted + asked
+    answers = yield from ask_all(wanted + asked)
     removed = dict(zip(p.measured, answers, strict=False))
     controlled = dict(zip(p.measured, answers[len(wanted) :], strict=False))
     value, interval, kind, draws_part = _selectivity(p, sides, removed, controlled)
@@ -137,7 +150,7 @@ def judge(claim: Claim) -> Steps:
     return Estimate(value, interval, n, p.confidence, kind, "decomposition", details | {"told": _told(p, details, parts, row)})
 
 
-def _parts(a: Discovered, b: Discovered) -> dict[str, tuple[str, ...]]:
+def _parts(a: DiscoveredTask, b: DiscoveredTask) -> dict[str, tuple[str, ...]]:
     """The three parts, in universe order."""
     first, second = set(a.shared), set(b.shared)
     return {
@@ -147,7 +160,7 @@ def _parts(a: Discovered, b: Discovered) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _large_enough(p: Decomposition, parts: dict[str, tuple[str, ...]], a: Discovered, b: Discovered) -> None:
+def _large_enough(p: Decomposition, parts: dict[str, tuple[str, ...]], a: DiscoveredTask, b: DiscoveredTask) -> None:
     units = parts[p.part]
     if len(units) >= p.minimum:
         return
@@ -159,7 +172,7 @@ def _large_enough(p: Decomposition, parts: dict[str, tuple[str, ...]], a: Discov
     )
 
 
-def _drawn(claim: Claim, units: tuple[str, ...], a: Discovered, b: Discovered, universe: Universe) -> Step[_Controls]:
+def _drawn(claim: Claim, units: tuple[str, ...], a: DiscoveredTask, b: DiscoveredTask, universe: Universe) -> Step[_Controls]:
     """The control sets. Where none can be drawn this is `Invalid` if they are to be subtracted, and a reason otherwise."""
     p: Decomposition = claim.parameters
     if p.control == NONE:
@@ -169,7 +182,7 @@ def _drawn(claim: Claim, units: tuple[str, ...], a: Discovered, b: Discovered, u
 
     norms = None
     if CONTROLS.fact(p.control, "norms"):
-        norms = (yield Norms(claim.model, claim.tasks[p.own], part(p, "discovery"))).values
+        norms = (yield from ask(MeasureNorms(claim.model, claim.tasks[p.own], part(p, "discovery")))).values
     either = tuple(dict.fromkeys([*a.shared, *b.shared]))
     rule = control_rule(p.control, norms, either)
     try:
@@ -186,7 +199,7 @@ def _drawn(claim: Claim, units: tuple[str, ...], a: Discovered, b: Discovered, u
 
 
 def _selectivity(
-    p: Decomposition, sides: dict[str, Able], removed: dict[str, Outcome], controlled: dict[str, Outcome]
+    p: Decomposition, sides: dict[str, CompetentTask], removed: dict[str, Outcome], controlled: dict[str, Outcome]
 ) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
     """Own task minus the mean of the others; with controls subtracted, a draw is the same set on every task."""
     import numpy as np
@@ -212,7 +225,7 @@ def _selectivity(
     return value, interval, kind, parts
 
 
-def _entry(p: Decomposition, side: Able, removed: Outcome, controlled: Outcome | None, possible: int) -> dict[str, Any]:
+def _entry(p: Decomposition, side: CompetentTask, removed: Outcome, controlled: Outcome | None, possible: int) -> dict[str, Any]:
     """What removing the part, and its controls, costs one task."""
     from ...stats.crossed import crossed_interval
 

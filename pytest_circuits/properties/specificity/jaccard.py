@@ -9,7 +9,8 @@ from pydantic import Field
 from ...core.units import is_mlp, layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ..protocol import CircuitParameters, Claim, Property, Share, Steps, TaskName
+from ...measurement.requests import Steps
+from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
 from ..steps.examples import check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import COMMON, shown
 
@@ -43,7 +44,7 @@ class Jaccard(CircuitParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Ask for both tasks' attribution; bootstrap the overlap of their shared sets."""
     from ...stats import bootstrap, overlap
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
+from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
-from ..protocol import Claim, Property, Steps, TaskName
+from ..protocol import Claim, Property, TaskName
 from ..steps.examples import describe, set_details
-from ..steps.removal import Discovered, RemovalParameters, apart, discovered, removal, set_overlap, shown, together
+from ..steps.removal import DiscoveredTask, RemovalParameters, apart, discovered, removal, set_overlap, shown, together
 
 
 class Specificity(RemovalParameters):
@@ -36,14 +37,14 @@ class Specificity(RemovalParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps:
+def judge(claim: Claim) -> Steps[Estimate]:
     """Find all shared sets, remove each from the examples of A, compare A's own with the others."""
     from ...stats.betting import grouped_mean_interval
 
     p: Specificity = claim.parameters
     universe, own, *others = yield from together(describe(claim), *(discovered(claim, task) for task in (p.task, *p.tasks)))
     apart([own, *others], "so a set of one was found on prompts of the other")
-    outcomes = yield [removal(claim, p.task, [side.shared]) for side in (own, *others)]
+    outcomes = yield from ask_all([removal(claim, p.task, [side.shared]) for side in (own, *others)])
     correct = [outcome.correct[0].astype(float) for outcome in outcomes]
     contrast = sum(correct[1:]) / len(others) - correct[0]
     value, interval, _ = grouped_mean_interval(contrast, own.groups, p.confidence, -1.0, 1.0)
@@ -69,7 +70,7 @@ def _entry(accuracy: float, without: float) -> dict[str, float | None]:
     return {"accuracy_without": without, "drop": accuracy - without, "relative_drop": 1 - without / accuracy if accuracy else None}
 
 
-def _told(own: Discovered, others: list[Discovered], column: dict[str, Any], equal: list[str]) -> list[str]:
+def _told(own: DiscoveredTask, others: list[DiscoveredTask], column: dict[str, Any], equal: list[str]) -> list[str]:
     costs = ", ".join(f"of {side.task} ({len(side.shared)}) {column[side.task]['drop']:.3f}" for side in others)
     lines = [
         f"shared set of {own.task} {shown(own.shared)}",

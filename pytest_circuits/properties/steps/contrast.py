@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Invalid
+from ...measurement.requests import Steps, ask_all
 from ..protocol import CircuitParameters, Claim
 from .finite import check_finite
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOISE = 1e-6  # differences of shares, or of ranks over N, that float32 scores cannot tell from 0
 
 
-def against(claim: Claim, task: str, p: CircuitParameters) -> Generator[Any, Any, Attribution]:
+def against(claim: Claim, task: str, p: CircuitParameters) -> Steps[Attribution]:
     """Contrastive scores of all examples of a task, float32 [n, N]: t_i(u) − mean over tasks B of mean over examples j of B of t_j(u).
 
     t is the unit's share of the example's Σ|score| (`contrast_by: share`), or its rank by |score| over N (`rank`), 0 for a score of 0.
@@ -37,7 +37,7 @@ def against(claim: Claim, task: str, p: CircuitParameters) -> Generator[Any, Any
     if not others:
         raise Invalid(f"contrast names only {task!r}, whose circuits are to be found: a task does not stand out from itself; name others")
     found: Attribution
-    found, *rest = yield [scores_of(claim, name, p) for name in (task, *others)]
+    found, *rest = yield from ask_all([scores_of(claim, name, p) for name in (task, *others)])
     for name, attribution in zip((task, *others), (found, *rest), strict=True):
         check_finite(attribution.values, f"{p.attribution} scores of task {name!r}")
     means = []

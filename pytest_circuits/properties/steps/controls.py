@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...core.units import Universe
 from ...errors import Invalid, suggestion
-from ...measurement.requests import Ablate, Norms, freeze
+from ...measurement.requests import Ablate, MeasureNorms, Steps, ask, freeze
 from ...stats import CONTROLS
 from ..payload import frequencies
 from ..protocol import Claim, TaskName
@@ -40,7 +40,7 @@ def known_control(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Subject:
+class ControlledSet:
     """The shared set `units` of task `source`, and the task it is measured on: its examples and the intact model on the evaluation ones.
 
     `kept` is what a baseline keeps of the discovery circuits.
@@ -59,7 +59,7 @@ class Subject:
         return self.examples.groups(self.examples.evaluation)
 
 
-def shared_set(claim: Claim) -> Generator[Any, Any, Subject]:
+def shared_set(claim: Claim) -> Steps[ControlledSet]:
     """S_P of the discovery examples of `task`, or of `circuit.task`. Raises `Invalid` for an empty one and below the accuracy gate."""
     p = claim.parameters
     source = p.circuit.task if p.circuit else p.task
@@ -75,7 +75,7 @@ def shared_set(claim: Claim) -> Generator[Any, Any, Subject]:
     shared = discovery.shared(p.p)
     if not shared:
         raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
-    return Subject(shared, source, here, base, universe, frequencies(discovery, there.groups(there.discovery)))
+    return ControlledSet(shared, source, here, base, universe, frequencies(discovery, there.groups(there.discovery)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Controls:
     sets: list[tuple[str, ...]]
 
 
-def drawn(claim: Claim, shared: tuple[str, ...], universe: Universe) -> Generator[Any, Any, Controls]:
+def drawn(claim: Claim, shared: tuple[str, ...], universe: Universe) -> Steps[Controls]:
     """The control sets. Raises `Invalid` when they cannot be drawn, or are the shared set itself."""
     from ...stats.controls import draw_controls
 
@@ -95,7 +95,7 @@ def drawn(claim: Claim, shared: tuple[str, ...], universe: Universe) -> Generato
     if CONTROLS.fact(p.control, "norms"):
         from ...stats.matched_controls import control_rule
 
-        norms = yield Norms(claim.model, claim.tasks[p.task], part(p, "discovery"))
+        norms = yield from ask(MeasureNorms(claim.model, claim.tasks[p.task], part(p, "discovery")))
         rule = control_rule(p.control, norms.values)
     sets = draw_controls(shared, universe, rule, p.draws, p.control_seed)
     if set(sets) == {shared}:

@@ -6,7 +6,7 @@ compared with what there is to keep, F(M) − F(∅), example by example.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from ...core.metric_names import COMPARISONS
 from ...errors import Invalid
-from ...measurement.requests import Ablate, Attribute, freeze
+from ...measurement.requests import Ablate, Attribute, Steps, ask, freeze
 from ..protocol import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
 from .examples import Examples, part
 from .finite import check_finite
@@ -50,7 +50,7 @@ class CurveParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class Place:
+class UnitSpace:
     """The units: a level, and at neuron level the site."""
 
     level: str
@@ -76,7 +76,7 @@ class Ranking:
     `passes` is what the scores cost: forward and backward passes for each discovery example.
     """
 
-    place: Place
+    place: UnitSpace
     units: tuple[str, ...]
     scores: Array
     order: Ints
@@ -93,7 +93,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Footing:
+class NormalizedEffect:
     """What every set of a claim is measured against. `whole` [n] is F(M) − F(∅) for each evaluation example, counted so that
     more is better whatever the metric; `groups` [n] are the units of resampling.
     """
@@ -122,7 +122,7 @@ def direction(metric: str) -> float:
     return -1.0 if metric in COMPARISONS else 1.0
 
 
-def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, Any, Ranking]:
+def ranking(claim: Claim, place: UnitSpace, signed: bool = False) -> Steps[Ranking]:
     """Rank all units by |mean score| over the discovery examples; or `signed`, by how much ablating them is expected to hurt.
 
     Raises `Invalid` when all scores are zero, or some not finite.
@@ -130,10 +130,10 @@ def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, 
     import numpy as np
 
     p: CurveParameters = claim.parameters
-    found = yield Attribute(
+    found = yield from ask(Attribute(
         claim.model, claim.tasks[p.task], p.attribution, place.level, p.metric, part(p, "discovery"), "mean",
         freeze({**p.attribution_options, **place.options}),
-    )  # fmt: skip
+    ))  # fmt: skip
     scores = found.scores[0]
     check_finite(scores, f"{p.attribution} scores of {place.level}s on task {p.task!r}")
     if not scores.any():
@@ -145,7 +145,7 @@ def ranking(claim: Claim, place: Place, signed: bool = False) -> Generator[Any, 
     return Ranking(place, found.units, scores.astype(float), np.argsort(-strength, kind="stable"), found.details.get("passes"))
 
 
-def ablation(claim: Claim, place: Place, sets: Sequence[Sequence[str]], mode: str = "keep") -> Ablate:
+def ablation(claim: Claim, place: UnitSpace, sets: Sequence[Sequence[str]], mode: str = "keep") -> Ablate:
     """The request for outcomes of these sets on the evaluation examples, means taken over the discovery examples."""
     p: CurveParameters = claim.parameters
     return Ablate(
@@ -154,12 +154,12 @@ def ablation(claim: Claim, place: Place, sets: Sequence[Sequence[str]], mode: st
     )  # fmt: skip
 
 
-def nothing_kept(claim: Claim, place: Place) -> Ablate:
+def nothing_kept(claim: Claim, place: UnitSpace) -> Ablate:
     """The request for ∅: the whole universe ablated. The same whatever the circuit, so that all claims share it."""
     return ablation(claim, place, [()])
 
 
-def footing(claim: Claim, place: Place, found: Examples, base: Outcome, nothing: Outcome) -> Footing:
+def footing(claim: Claim, place: UnitSpace, found: Examples, base: Outcome, nothing: Outcome) -> NormalizedEffect:
     """The intact model against ∅. Raises `Invalid` where ablating everything does not lower the metric."""
     p: CurveParameters = claim.parameters
     sign = direction(p.metric)
@@ -171,7 +171,7 @@ def footing(claim: Claim, place: Place, found: Examples, base: Outcome, nothing:
             "use another metric or ablation",
             {"intact": mean(base), "nothing": mean(nothing)},
         )
-    return Footing(base, nothing, whole, found.groups(found.evaluation), sign, p.confidence)
+    return NormalizedEffect(base, nothing, whole, found.groups(found.evaluation), sign, p.confidence)
 
 
 def mean(outcome: Outcome) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.units import Universe
 from ...errors import Invalid
+from ...measurement.requests import Steps
 from ..protocol import Claim
 from .examples import Examples, attributed, describe, examples, intact, selected
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluatedCircuits:
     """The evaluation examples that have a circuit: scores [n, N], circuits [n], groups; `without` counts the others."""
 
     scores: Floats
@@ -39,7 +39,7 @@ class Evaluated:
         }
 
 
-def evaluated(claim: Claim, task: str) -> Generator[Any, Any, Evaluated]:
+def evaluated(claim: Claim, task: str) -> Steps[EvaluatedCircuits]:
     """The evaluation examples' circuits. Raises `Invalid` below the accuracy gate, and when none has a circuit."""
     found = yield from examples(claim, task)
     outcome = yield from intact(claim, task, found)
@@ -50,4 +50,4 @@ def evaluated(claim: Claim, task: str) -> Generator[Any, Any, Evaluated]:
     without = len(found.evaluation) - len(rows)
     if not len(rows):
         raise Invalid(f"none of the {without} evaluation examples of task {task!r} has a circuit", {"task": task, "evaluation": without})
-    return Evaluated(scores.values[rows], every.take(rows), found.groups(rows), without, found, float(outcome.accuracy), universe)
+    return EvaluatedCircuits(scores.values[rows], every.take(rows), found.groups(rows), without, found, float(outcome.accuracy), universe)

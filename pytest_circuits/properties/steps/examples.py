@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.shares import Size, needed
 from ...core.units import Universe, head_mlp_split, per_layer
 from ...errors import Invalid
-from ...measurement.requests import ALL, Ablate, Attribute, Describe, Encode, Part, freeze
+from ...measurement.requests import ALL, Ablate, Attribute, Describe, Encode, Part, Steps, ask, freeze
 from ..protocol import CircuitParameters, Claim, Parameters
 from .finite import check_finite
 
@@ -51,14 +51,14 @@ def part(p: Parameters, which: str) -> Part:
     return Part(which, None if p.split == "in_sample" else float(p.split), p.split_seed)
 
 
-def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
+def examples(claim: Claim, task: str) -> Steps[Examples]:
     """The task's examples and their split; of a task that was extended, discovery examples are those that it had before."""
     import numpy as np
 
     from ...stats.split import MIN_GROUPS, split_first
 
     p = claim.parameters
-    encoded = yield Encode(claim.model, claim.tasks[task])
+    encoded = yield from ask(Encode(claim.model, claim.tasks[task]))
     if p.split == "in_sample":
         if len(set(encoded.groups)) < MIN_GROUPS:
             raise Invalid(
@@ -72,7 +72,7 @@ def examples(claim: Claim, task: str) -> Generator[Any, Any, Examples]:
     return Examples(encoded, discovery, evaluation)
 
 
-def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outcome]:
+def intact(claim: Claim, task: str, found: Examples) -> Steps[Outcome]:
     """The intact model on the evaluation examples, arrays [n]; `Invalid` when it cannot do the task (the competence gate).
 
     It must reach `min_accuracy`, and, where answer and foils are few enough to guess, be credibly better than guessing.
@@ -82,7 +82,7 @@ def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outc
     from ...stats.betting import grouped_mean_interval
 
     p = claim.parameters
-    many = yield Ablate(claim.model, claim.tasks[task], ((),), metric=p.metric, part=part(p, "evaluation"))
+    many = yield from ask(Ablate(claim.model, claim.tasks[task], ((),), metric=p.metric, part=part(p, "evaluation")))
     outcome = Outcome(many.correct[0], many.metric[0], many.log_prob[0])
     check_finite(outcome.metric, f"values of {p.metric} of the intact model on task {task!r}")
     accuracy = float(outcome.correct.mean())
@@ -106,14 +106,14 @@ def intact(claim: Claim, task: str, found: Examples) -> Generator[Any, Any, Outc
     return outcome
 
 
-def describe(claim: Claim) -> Generator[Any, Any, Universe]:
+def describe(claim: Claim) -> Steps[Universe]:
     """The model's universe."""
-    description = yield Describe(claim.model)
+    description = yield from ask(Describe(claim.model))
     universe: Universe = description.universe
     return universe
 
 
-def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, Attribution]:
+def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> Steps[Attribution]:
     """Scores of all examples of a task, `values` [n, n_units]; with `contrast`, how far each unit stands out from the other tasks, signed.
 
     Raises `Invalid` as `contrast.against`, and for scores that are not finite.
@@ -125,7 +125,7 @@ def attributed(claim: Claim, task: str, p: CircuitParameters | None = None) -> G
     if p.contrast:
         found: Attribution = yield from against(claim, task, p)
         return found
-    plain: Attribution = yield scores_of(claim, task, p)
+    plain = yield from ask(scores_of(claim, task, p))
     check_finite(plain.values, f"{p.attribution} scores of task {task!r}")
     return plain
 
@@ -178,7 +178,7 @@ def _no_circuits(attribution: Attribution, p: CircuitParameters, task: str) -> I
     return Invalid(f"all {p.attribution} scores of task {task!r} are zero, so no example has a circuit", {"task": task})
 
 
-def circuits(claim: Claim, task: str, p: CircuitParameters | None = None) -> Generator[Any, Any, CircuitSet]:
+def circuits(claim: Claim, task: str, p: CircuitParameters | None = None) -> Steps[CircuitSet]:
     """Per-example circuits of all examples of a task. `Invalid` when no example has one."""
     p = p or claim.parameters
     assert p is not None

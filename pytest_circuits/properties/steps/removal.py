@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from ...core.units import head_mlp_split
 from ...errors import Invalid
-from ...measurement.requests import Ablate, freeze
+from ...measurement.requests import Ablate, Steps, freeze
 from ..protocol import CircuitParameters, Claim, Kind, Options, Share, check_kind
 from .examples import Examples, check_share, circuits, empty_set, examples, intact, part
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Values = np.ndarray[Any, np.dtype[np.float64]]
 
 T = TypeVar("T")
-Step = Generator[Any, Any, T]
+Step = Steps[T]
 Interval = tuple[float, tuple[float, float]]
 
 COMMON = 0.1
@@ -47,7 +47,7 @@ class RemovalParameters(CircuitParameters):
 
 
 @dataclass(frozen=True)
-class Able:
+class CompetentTask:
     """A task that the intact model can do: its examples, and the intact outcome on the evaluation examples, [n]."""
 
     task: str
@@ -66,20 +66,20 @@ class Able:
 
 
 @dataclass(frozen=True)
-class Discovered(Able):
+class DiscoveredTask(CompetentTask):
     """With the circuits of its discovery examples and their shared set."""
 
     discovery: CircuitSet
     shared: tuple[str, ...]
 
 
-def able(claim: Claim, task: str) -> Step[Able]:
+def able(claim: Claim, task: str) -> Step[CompetentTask]:
     """Examples and intact outcome; `Invalid` where the model cannot do the task."""
     found = yield from examples(claim, task)
-    return Able(task, found, (yield from intact(claim, task, found)))
+    return CompetentTask(task, found, (yield from intact(claim, task, found)))
 
 
-def discovered(claim: Claim, task: str) -> Step[Discovered]:
+def discovered(claim: Claim, task: str) -> Step[DiscoveredTask]:
     """The same, and S_P; `Invalid` also where it is empty, or everything."""
     p = claim.parameters
     here = yield from able(claim, task)
@@ -94,7 +94,7 @@ def discovered(claim: Claim, task: str) -> Step[Discovered]:
             "anything; lower size or raise p",
             {"task": task, "size": len(shared)},
         )
-    return Discovered(task, here.found, here.base, discovery, shared)
+    return DiscoveredTask(task, here.found, here.base, discovery, shared)
 
 
 def attempt(step: Step[T]) -> Step[T | Invalid]:
@@ -146,7 +146,7 @@ def drop(base: Outcome, removed: Outcome) -> Values:
     return cost
 
 
-def apart(sides: Sequence[Able], why: str = "so they are not independent") -> None:
+def apart(sides: Sequence[CompetentTask], why: str = "so they are not independent") -> None:
     """`Invalid` where two tasks are, wholly or in part, the same prompts."""
     for i, a in enumerate(sides):
         for b in sides[:i]:
@@ -158,7 +158,7 @@ def apart(sides: Sequence[Able], why: str = "so they are not independent") -> No
                 )
 
 
-def unseen(there: Discovered, here: Able, split: Any) -> None:
+def unseen(there: DiscoveredTask, here: CompetentTask, split: Any) -> None:
     """`Invalid` where a set was found on prompts that it is evaluated on; in-sample claims ask for just that."""
     seen = there.prompts("discovery") & here.prompts("evaluation")
     if split != "in_sample" and len(seen) > COMMON * len(here.found.evaluation):

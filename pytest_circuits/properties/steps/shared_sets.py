@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.shares import needed
 from ...core.units import Universe
+from ...measurement.requests import Steps
 from ..protocol import Claim
 from .examples import Examples, attributed, check_share, describe, examples, intact, selected
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Discovered:
+class DiscoveredCircuits:
     """A task's discovery examples: scores and circuits [n], each row's group; and the accuracy on the evaluation ones."""
 
     scores: Attribution
@@ -37,7 +37,7 @@ class Discovered:
         }
 
 
-def discovered(claim: Claim, task: str) -> Generator[Any, Any, Discovered]:
+def discovered(claim: Claim, task: str) -> Steps[DiscoveredCircuits]:
     """The discovery examples' circuits. Raises `Invalid` below the accuracy gate, without any circuit, and for a P that asks for one."""
     from dataclasses import replace
 
@@ -51,7 +51,7 @@ def discovered(claim: Claim, task: str) -> Generator[Any, Any, Discovered]:
     if share is not None:
         check_share(share, len(rows))
     here = replace(scores, values=scores.values[rows], blocks=scores.blocks[:0])
-    return Discovered(here, every.take(rows), found.groups(rows), found, float(outcome.accuracy), universe)
+    return DiscoveredCircuits(here, every.take(rows), found.groups(rows), found, float(outcome.accuracy), universe)
 
 
 def unsettled(p: float, n: int, what: str) -> str | None:

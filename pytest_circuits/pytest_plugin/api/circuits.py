@@ -35,7 +35,7 @@ from .drift import check_other, taken
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ...measurement.trials import Answer
+    from ...measurement.trials import TrialAnswer
     from ...tasks.base import PromptPair, Task
     from ..session import Session
 
@@ -95,38 +95,38 @@ class Measured:
         return f"invalid: {self.outcome}" if isinstance(self.outcome, CircuitsError) else str(self.outcome)
 
 
-class Bench:
+class CircuitsFixture:
     """Models and tasks of a test session, and claims about them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def model(self, model: Any, *, name: str | None = None, revision: str | None = None, tokenizer: Any = None) -> BenchModel:
+    def model(self, model: Any, *, name: str | None = None, revision: str | None = None, tokenizer: Any = None) -> CircuitsModel:
         """A directory (relative to pytest's root directory), a hub id, a Hugging Face module in memory with its tokenizer, or a `Subject`.
 
         `name` is for reports. Raises `ModelError` for anything else; a directory that cannot be opened makes the claims about it invalid.
         """
         called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(parts(model)[0]).__name__)
-        made = BenchModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
+        made = CircuitsModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
         _ = made.source  # a value that can be no model is refused here
         return made
 
-    def series(self, models: Any, *, at: Sequence[float] | None = None, name: str | None = None) -> BenchSeries:
+    def series(self, models: Any, *, at: Sequence[float] | None = None, name: str | None = None) -> ModelSeries:
         """Several models in order, such as the checkpoints of a training run: a list of what `model` takes, or of what it returned, or a
         pattern of directories such as "run/step-*".
 
         `at` says where each stands, such as its step: by default a number of its name, else its place; models are put in the order of `at`.
         Raises `OptionError` for an empty series or places that are not all different, `ModelError` as `model`.
         """
-        from ...spec.checkpoints import Found, directories, numbers
+        from ...spec.checkpoints import CheckpointMatch, directories, numbers
 
         called = name or "series"
         if isinstance(models, (str, Path)):
-            found = [Found(path, Path(path).name) for path in directories(self._session.config.rootpath, str(models))]
+            found = [CheckpointMatch(path, Path(path).name) for path in directories(self._session.config.rootpath, str(models))]
             if not found:
                 raise OptionError(f"no directory matches {str(models)!r}, relative to {self._session.config.rootpath}")
             models = [one.path for one in found]
-        made = [one if isinstance(one, BenchModel) else self.model(one) for one in models]
+        made = [one if isinstance(one, CircuitsModel) else self.model(one) for one in models]
         if not made:
             raise OptionError("a series needs at least one model, got none")
         places = [float(a) for a in at] if at is not None else numbers([one.name for one in made])
@@ -137,7 +137,7 @@ class Bench:
             raise OptionError(f"`at` must be different finite numbers, got {', '.join(f'{a:g}' for a in places)}")
         order = sorted(range(len(made)), key=lambda i: places[i])
         labels = _distinct([f"{called}@{made[i].name}" for i in order])
-        return BenchSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
+        return ModelSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
 
     def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
         """A built-in task, a JSONL file (relative to pytest's root directory), a callable "pkg.mod:function", a `Task`, or prompt pairs.
@@ -168,7 +168,7 @@ class Bench:
         source = TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
         return reseeded_task(source, self._session.seed)
 
-    def measure(self, name: str, model: BenchModel | BenchSeries, **parameters: Any) -> Measured:
+    def measure(self, name: str, model: CircuitsModel | ModelSeries, **parameters: Any) -> Measured:
         """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
         property's parameters; `against=` of a drift is another model.
 
@@ -190,9 +190,9 @@ class Bench:
         wrong = looks.problem(prop, checked, tasks)
         if wrong:
             raise OptionError(wrong)
-        if isinstance(model, BenchSeries) and not prop.over_series:
+        if isinstance(model, ModelSeries) and not prop.over_series:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
-        sources = tuple(one.source for one in model) if isinstance(model, BenchSeries) else (model.source,)
+        sources = tuple(one.source for one in model) if isinstance(model, ModelSeries) else (model.source,)
         series = sources if prop.over_series else ()
         check_other(name, sources[-1], against)
         found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series, against))
@@ -217,7 +217,7 @@ class Bench:
         bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
-        from ...claims.evaluation import Measurement, judge_claim
+        from ...claims.evaluation import Measurement, evaluate_claim
         from ...claims.preflight import forewarned
         from ...claims.question import Question
         from ..execution import describe, settle
@@ -236,7 +236,7 @@ class Bench:
         question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series, measured.against)
         found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
         lab, seed = self._session.lab(), self._session.seed
-        judgement = judge_claim(lab, question, bound, found)
+        judgement = evaluate_claim(lab, question, bound, found)
         judgement = forewarned(judgement, lab, question, bound, expect, unchanged(measured.tasks, seed))
         if self._session.stage is not None:
             self._session.stage.keep(item.nodeid, facts["claim"], question, bound, expect, judgement, measured.about)
@@ -252,10 +252,10 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class BenchModel:
+class CircuitsModel:
     """A model of the session: `value` is the path, hub id, module, (module, tokenizer) or `Subject` that was given."""
 
-    bench: Bench
+    bench: CircuitsFixture
     name: str
     value: Any
     revision: str | None = None
@@ -285,7 +285,7 @@ class BenchModel:
         kind: str = "zero",
         metric: str = "logit_diff",
         **options: Any,
-    ) -> Answer:
+    ) -> TrialAnswer:
         """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
 
         Measured through the cache, and under `strategies.for_all` together with those of the other examples. `like`: the task whose way of
@@ -305,14 +305,14 @@ class BenchModel:
 
 
 @dataclass(frozen=True)
-class BenchSeries:
+class ModelSeries:
     """Models in the order of their `at`; iterating gives each."""
 
-    bench: Bench
+    bench: CircuitsFixture
     name: str
-    models: tuple[BenchModel, ...]
+    models: tuple[CircuitsModel, ...]
 
-    def __iter__(self) -> Iterator[BenchModel]:
+    def __iter__(self) -> Iterator[CircuitsModel]:
         return iter(self.models)
 
     def __len__(self) -> int:
@@ -331,7 +331,7 @@ class BenchSeries:
 class Circuits:
     """Circuits of one task under one choice of attribution and size; properties are measured when asked for."""
 
-    model: BenchModel
+    model: CircuitsModel
     task: TaskSource
     parameters: Mapping[str, Any]
 

@@ -10,12 +10,12 @@ from ...errors import OptionError
 
 if TYPE_CHECKING:
     from ...core.sources import ModelSource
-    from .circuits import Bench
+    from .circuits import CircuitsFixture
 
 DRIFT = "drift"
 
 
-def taken(bench: Bench, name: str, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], ModelSource | None]:
+def taken(bench: CircuitsFixture, name: str, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], ModelSource | None]:
     """The parameters of a property with the name of the model in `against` in place of the model, and that model; None for no drift.
 
     `against` is what `bench.model` takes, or returned. Raises `OptionError` for a drift without it, since a baseline belongs to a spec
@@ -37,8 +37,8 @@ def check_other(name: str, model: ModelSource, against: ModelSource | None) -> N
         raise OptionError(f"drift of {model.describe()} against itself says nothing: give against= another model")
 
 
-def _named(bench: Bench, given: dict[str, Any]) -> tuple[dict[str, Any], ModelSource]:
-    from .circuits import BenchModel
+def _named(bench: CircuitsFixture, given: dict[str, Any]) -> tuple[dict[str, Any], ModelSource]:
+    from .circuits import CircuitsModel
 
     for key in ("within", "no_worse_by"):
         if given.get(key) is not None:
@@ -46,5 +46,5 @@ def _named(bench: Bench, given: dict[str, Any]) -> tuple[dict[str, Any], ModelSo
     value = given.get("against")
     if value is None:
         raise OptionError("drift in Python needs against=, the model to compare with: circuits.model(…); a baseline belongs to a spec file")
-    other = value if isinstance(value, BenchModel) else bench.model(value)
+    other = value if isinstance(value, CircuitsModel) else bench.model(value)
     return {**given, "against": other.name}, other.source

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_circuits.ablation import ABLATIONS
 from pytest_circuits.attribution import METHODS
-from pytest_circuits.cli.main import main
+from pytest_circuits.cli import main
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_circuits.cli.main import main
+from pytest_circuits.cli import main
 from pytest_circuits.report.curves import curves
 from pytest_circuits.report.document import document
 

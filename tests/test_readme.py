@@ -59,11 +59,11 @@ def test_every_option_that_is_named_exists_and_every_one_that_exists_is_named():
 def test_names_in_the_readme_are_all_names_that_there_are():
     """Asked of a process of its own: other tests register what they like."""
     code = """
-from pytest_circuits.ablation import KINDS
+from pytest_circuits.ablation import ABLATIONS
 from pytest_circuits.attribution import METHODS
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
-print(*(name for registry in (METHODS, KINDS, PROPERTIES, TASKS) for name in registry))
+print(*(name for registry in (METHODS, ABLATIONS, PROPERTIES, TASKS) for name in registry))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     names = done.stdout.split()

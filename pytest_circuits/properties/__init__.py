@@ -18,7 +18,7 @@ PROPERTIES = Registry(
         "layer_profile": "pytest_circuits.properties.consistency.layer_profile:LAYER_PROFILE",
         "circuit_match": "pytest_circuits.properties.consistency.circuit_match:CIRCUIT_MATCH",
         "cross_task_ablation": "pytest_circuits.properties.specificity.cross_task_ablation:CROSS_TASK_ABLATION",
-        "specificity": "pytest_circuits.properties.specificity:SPECIFICITY",
+        "specificity": "pytest_circuits.properties.specificity.specificity:SPECIFICITY",
         "decomposition": "pytest_circuits.properties.specificity.decomposition:DECOMPOSITION",
         "stability": "pytest_circuits.properties.consistency.stability:STABILITY",
         "gradient_ablation_agreement": "pytest_circuits.properties.gradients.gradient_ablation_agreement:GRADIENT_ABLATION_AGREEMENT",

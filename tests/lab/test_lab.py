@@ -361,12 +361,12 @@ def test_the_cost_of_a_claim_that_failed_is_not_lost(new_lab, model):
 WARM = """
 import sys
 from lab_fakes import TASK, load_task
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.measurement.requests import *
 from pytest_circuits.core.sources import ModelSource
 model = ModelSource("m", sys.argv[1])
-lab = Lab(Store(sys.argv[2]), load_task=load_task)
+lab = Executor(Store(sys.argv[2]), load_task=load_task)
 for request in (Describe(model), Attribute(model, TASK, "eap", part=Part("discovery", 0.5)), Sweep(model, TASK)):
     lab.result(request)
 print(lab.spent.cached, [m for m in ("torch", "transformers", "tokenizers", "scipy.stats") if m in sys.modules])

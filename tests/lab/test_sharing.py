@@ -17,7 +17,7 @@ from pytest_circuits.measurement.requests import Attribute
 WORKER = """
 import sys, time
 from lab_fakes import TASK, FakeSubject, Opener, load_task
-from pytest_circuits.measurement.executor import Lab
+from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.measurement.requests import Attribute
 from pytest_circuits.core.sources import ModelSource
@@ -36,7 +36,7 @@ def steps():
     return Estimate(float(sum(a.scores.sum() for a in found)), (0, 1), 1)
 
 events = []
-lab = Lab(Store(cache), opener=Opener(Slow, log=log), load_task=load_task, on_event=lambda e: events.append(e.kind))
+lab = Executor(Store(cache), opener=Opener(Slow, log=log), load_task=load_task, on_event=lambda e: events.append(e.kind))
 print("ready", flush=True)
 import pathlib
 while not pathlib.Path(go).exists():

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from pytest_circuits import Bound, Estimate
+from pytest_circuits.cli import main
 from pytest_circuits.cli.init import candidates
-from pytest_circuits.cli.main import main
 from pytest_circuits.measurement import executor as lab_module
 from pytest_circuits.measurement.requests import Ablate, Sweep
 from pytest_circuits.properties import PROPERTIES

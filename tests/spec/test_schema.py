@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
+import pytest_circuits
+from pytest_circuits import cli
 from pytest_circuits.attribution import METHODS
-from pytest_circuits.cli import main as cli
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Property
 from pytest_circuits.spec.schema import json_schema
 from pytest_circuits.spec.yaml_reader import read_yaml
 
-SHIPPED = Path(cli.__file__).parent / "spec" / "circuits-spec-1.json"
+SHIPPED = Path(pytest_circuits.__file__).parent / "spec" / "circuits-spec-1.json"
 KINDS = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ...core.results import Outcome
 from ...core.sources import TaskSource
 from .base import ALL, Part, Request
 
+if TYPE_CHECKING:
+    from ...core.results import Outcome  # noqa: F401 - named in the base class
+
 
 @dataclass(frozen=True)
-class Ablate(Request[Outcome]):
+class Ablate(Request["Outcome"]):
     """Outcomes under ablation of several sets, arrays [n_sets, n_examples].
 
     `mode` is remove or keep; an empty set with mode remove is the intact model. `reference` says which

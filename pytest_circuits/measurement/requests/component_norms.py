@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...core.results import ComponentNorms
 from ...core.sources import TaskSource
 from .base import ALL, Part, Request
 
+if TYPE_CHECKING:
+    from ...core.results import ComponentNorms  # noqa: F401 - named in the base class
+
 
 @dataclass(frozen=True)
-class MeasureNorms(Request[ComponentNorms]):
+class MeasureNorms(Request["ComponentNorms"]):
     """The size of each component's own contribution, float32 [n_components]."""
 
     task: TaskSource

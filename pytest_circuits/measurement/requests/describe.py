@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...core.results import Description
 from .base import Request
+
+if TYPE_CHECKING:
+    from ...core.results import Description  # noqa: F401 - named in the base class
 
 
 @dataclass(frozen=True)
-class Describe(Request[Description]):
+class Describe(Request["Description"]):
     """What the model is: fingerprint, architecture, number of parameters, universe and precision."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ...core.results import SweepOutcome
 from ...core.sources import TaskSource
 from .base import ALL, Part, Request
 
+if TYPE_CHECKING:
+    from ...core.results import SweepOutcome  # noqa: F401 - named in the base class
+
 
 @dataclass(frozen=True)
-class Sweep(Request[SweepOutcome]):
+class Sweep(Request["SweepOutcome"]):
     """The exact effect of ablating each component by itself, arrays [n_examples, n_components]."""
 
     task: TaskSource

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_circuits.core.results import Attribution, Conservation, Description, Encoded, Outcome, SweepOutcome
-from pytest_circuits.core.results import ComponentNorms as NormsResult
+from pytest_circuits.core.results import Attribution, ComponentNorms, Conservation, Description, Encoded, Outcome, SweepOutcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Estimate
@@ -22,11 +21,11 @@ from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import (
     Ablate,
     Attribute,
-    ComponentNorms,
     Conserve,
     Describe,
     Encode,
     LoadTask,
+    MeasureNorms,
     PlanBoundary,
     Sweep,
 )
@@ -124,9 +123,9 @@ class World:
             return encoded
         chosen = examples_of(request.part, encoded)
         rows = np.arange(task.n) if chosen is None else chosen
-        if isinstance(request, ComponentNorms):
+        if isinstance(request, MeasureNorms):
             norms = np.arange(1, self.universe.components + 1) if task.norms is None else task.norms
-            return NormsResult(np.asarray(norms, np.float32), self.universe.component_names)
+            return ComponentNorms(np.asarray(norms, np.float32), self.universe.component_names)
         if isinstance(request, Conserve):
             return self._conservation(task, rows)
         if isinstance(request, Attribute):

@@ -5,7 +5,7 @@ of skewness by transformation, 1992) bends it by the sample's skewness γ: with 
 g(T) = T + γT²/(3√G) + γ²T³/(27G) + γ/(6√G) is nearly normal, and rises in T, so that it can be inverted at both quantiles. Quantiles
 are those of Student's t, for few groups. Means are over examples, standard errors and skewness over groups (cluster-robust).
 
-Approximate. Coverage of 95% intervals in simulations: tests/stats/test_stats_skewed.py. What no example showed cannot be in an interval:
+Approximate. Coverage of 95% intervals in simulations: tests/stats/test_hall_interval.py. What no example showed cannot be in an interval:
 values that are all equal give one of no width.
 """
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy  # noqa: F401 (pytester forgets modules that an inner run was first to import)
 import pytest
 import safetensors.numpy  # noqa: F401
 import scipy.special  # noqa: F401
 
-for folder in ("plugin", "properties"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
-
-from plugin_box import Box, fake_box, import_package  # noqa: E402
+from tests.fakes.project import Box, fake_box, import_package
 
 import_package(torch_side=False)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import plugin_fakes
 import pytest
-from plugin_box import header
-from scored import RIGHT, SCORED
-from two_models import baseline, drift, permuted, world
 
 from pytest_circuits.core.verdict import Bound, decide
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.spec.load import SpecErrors, load_suite
 from pytest_circuits.stats.betting import grouped_mean_interval
+from tests.fakes import torch_side
+from tests.fakes.project import header
+from tests.fakes.scored import RIGHT, SCORED
+from tests.fakes.two_models import baseline, drift, permuted, world
 
 STEPS = {5: 0.25, 10: 0.5, 30: 0.75}
 
@@ -21,9 +21,9 @@ def run(box, monkeypatch):
     """A release that is right on all examples, and checkpoints that are on more and more of them."""
     monkeypatch.setitem(PROPERTIES._loaded, "scored", SCORED)
     for step, right in STEPS.items():
-        plugin_fakes.fake_model(box.path / "run" / f"step-{step}", f"weights {step}".encode())
+        torch_side.fake_model(box.path / "run" / f"step-{step}", f"weights {step}".encode())
         monkeypatch.setitem(RIGHT, f"weights of step-{step}", right)
-    plugin_fakes.fake_model(box.path / "old", b"old weights")
+    torch_side.fake_model(box.path / "old", b"old weights")
     return box
 
 

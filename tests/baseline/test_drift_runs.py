@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
-from pathlib import Path
 
 import pytest
-from plugin_box import header
-from plugin_fakes import fake_model
 
 from pytest_circuits.baseline import files
 from pytest_circuits.spec.schema import json_schema
+from tests.fakes.project import header
+from tests.fakes.torch_side import fake_model
+from tests.spec.test_schema import faults
 
 SUITE = """
 steady:
@@ -149,9 +148,6 @@ def test_workers_judge_against_the_same_baseline(measured):
 
 
 def test_the_schema_accepts_claims_as_they_are_written():
-    spec = importlib.util.spec_from_file_location("schema_checks", Path(__file__).parents[1] / "spec" / "test_schema.py")
-    checks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(checks)
     schema = json_schema()
 
     def wrong(drift, **more):
@@ -159,7 +155,7 @@ def test_the_schema_accepts_claims_as_they_are_written():
             "version": 1, "models": {"m": {"path": "m"}}, "tasks": {"ioi": {"builtin": "ioi"}},
             "claims": {"core": {"reuse": {"task": "ioi"}, "at_least": 0.4}, "d": {"drift": drift, **more}},
         }  # fmt: skip
-        return list(checks.faults(spec, schema, schema))
+        return list(faults(spec, schema, schema))
 
     assert not wrong({"of": "core", "within": 0.1})
     assert not wrong({"of": "core", "overlap": "jaccard", "match": "function", "no_worse_by": 0.1})
@@ -171,4 +167,4 @@ def test_the_schema_accepts_claims_as_they_are_written():
     assert wrong({"of": "core", "against": "m", "max_n": 0, "within": 0.1})
     curve = {"of": {"drift": {"of": "core", "against": "m"}}, "shape": "spread"}
     spec = {"version": 1, "models": {"m": {"path": "m"}}, "claims": {"c": {"trajectory": curve, "at_most": 0.1}}}
-    assert not list(checks.faults(spec, schema, schema))
+    assert not list(faults(spec, schema, schema))

@@ -6,7 +6,6 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from pytest_circuits.mutants import OPERATORS, mutant
 from pytest_circuits.mutants.base import Mutation
 from pytest_circuits.mutants.surgery import layer_tensors, operated
 from pytest_circuits.subject import Subject
+from tests.fakes import tiny
 
 every_architecture = pytest.mark.parametrize("name", list(tiny.CONFIGS))
 IDS = torch.tensor([[3, 5, 8, 2, 13, 21]])

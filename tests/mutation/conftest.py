@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "plugin"))
+from tests.fakes.project import import_package
+from tests.paths import MODELS
 
-from plugin_box import import_package
-
-PLANTED = Path(__file__).parents[2] / "models/planted-circuits"
+PLANTED = MODELS / "planted-circuits"
 HEADER = """\
 version: 1
 models: {candidate: {path: model}}

@@ -9,7 +9,6 @@ import json
 from math import isfinite
 
 import pytest
-from degenerate_world import HEALTHY, HEALTHY_SETTING, SITUATIONS, Setting, outcome, with_seed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, INCONCLUSIVE, REFUTED, Bound, decide
 from pytest_circuits.errors import Invalid, MeasurementError
 from pytest_circuits.properties import PROPERTIES
+from tests.fakes.degenerate import HEALTHY, HEALTHY_SETTING, SITUATIONS, Setting, outcome, with_seed
 
 FINITE, UNSETTLED = object(), object()
 CIRCUITS = "reuse shared_size composition layer_profile"

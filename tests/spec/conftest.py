@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +8,7 @@ import pytest
 
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
-
-
-def _load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"spec_tests_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-CATALOGUE = _load("catalogue")
+from tests.fakes import catalogue as CATALOGUE
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published_data import DATA, answers, encoded, lines, write
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -17,8 +16,9 @@ from pytest_circuits import TaskError, load_task
 from pytest_circuits.errors import OptionError
 from pytest_circuits.model.encoding import encode
 from pytest_circuits.tasks.datasets.arc import offers
+from tests.fakes.published_data import PUBLISHED, answers, encoded, lines, write
 
-AI2, HUB = DATA / "arc-ai2.jsonl", DATA / "arc-hub.jsonl"
+AI2, HUB = PUBLISHED / "arc-ai2.jsonl", PUBLISHED / "arc-hub.jsonl"
 ITEM = {"question": "Which is a metal?", "choices": {"text": ["oak", "tin", "wool"], "label": ["A", "B", "C"]}, "answerKey": "B"}
 
 
@@ -238,7 +238,8 @@ def test_without_the_package_a_local_file_is_named_as_the_way_out(monkeypatch):
 def test_reading_published_files_imports_neither_numpy_nor_torch_nor_transformers():
     code = (
         f"import sys; from pytest_circuits import load_task; load_task({str(HUB)!r}, format='arc'); "
-        f"load_task({str(DATA / 'mib-arithmetic.jsonl')!r}, format='mib'); load_task({str(DATA / 'eap-words.csv')!r}, format='eap'); "
+        f"load_task({str(PUBLISHED / 'mib-arithmetic.jsonl')!r}, format='mib'); "
+        f"load_task({str(PUBLISHED / 'eap-words.csv')!r}, format='eap'); "
         "assert not {'numpy', 'torch', 'transformers', 'datasets'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

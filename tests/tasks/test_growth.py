@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
@@ -18,15 +17,15 @@ from pytest_circuits.tasks.base import PromptPair, Task
 from pytest_circuits.tasks.datasets.arc import ArcEasy
 from pytest_circuits.tasks.growth import grown
 from pytest_circuits.tasks.load import load_source, load_task
+from tests.paths import GPT2_TOKENIZER
 
-DATA = Path(__file__).parent.parent / "data" / "gpt2-bpe" / "tokenizer.json.gz"
 NAMES = sorted(set(TASKS.names()) - {"arc_easy", "arc_challenge", "template"})
 FIELDS = ("clean", "corrupt", "start", "answer", "foils", "groups")
 
 
 @pytest.fixture(scope="module")
 def gpt2():
-    tokenizer = Tokenizer.from_str(gzip.decompress(DATA.read_bytes()).decode())
+    tokenizer = Tokenizer.from_str(gzip.decompress(GPT2_TOKENIZER.read_bytes()).decode())
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", unk_token="<|endoftext|>"
     )

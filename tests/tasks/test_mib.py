@@ -9,15 +9,15 @@ import shutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published_data import DATA, answers, encoded, gpt2, lines, write
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits import TaskError, load_task, open_model
 from pytest_circuits.errors import OptionError
+from tests.fakes.published_data import PUBLISHED, answers, encoded, gpt2, lines, write
 
-IOI, CHOICES, SUMS = DATA / "mib-ioi.jsonl", DATA / "mib-choices.jsonl", DATA / "mib-arithmetic.jsonl"
-IDS, WORDS = DATA / "eap-ids.csv", DATA / "eap-words.csv"
+IOI, CHOICES, SUMS = PUBLISHED / "mib-ioi.jsonl", PUBLISHED / "mib-choices.jsonl", PUBLISHED / "mib-arithmetic.jsonl"
+IDS, WORDS = PUBLISHED / "eap-ids.csv", PUBLISHED / "eap-words.csv"
 RECORD = {
     "prompt": "Ann or Bob? It is",
     "choices": ["Ann", "Bob"],
@@ -275,6 +275,6 @@ def test_published_data_can_be_measured_on_an_unmodified_model():
 
     torch.manual_seed(0)
     subject = open_model(GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=64)).eval(), gpt2())
-    for task in (load_task(IOI, format="mib", counterfactual="s2_io_flip"), load_task(DATA / "arc-hub.jsonl", format="arc")):
+    for task in (load_task(IOI, format="mib", counterfactual="s2_io_flip"), load_task(PUBLISHED / "arc-hub.jsonl", format="arc")):
         scores = subject.attribute(task, method="atp").scores
         assert scores.shape == (len(task), 6) and (scores != 0).any(1).all()

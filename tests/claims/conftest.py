@@ -1,0 +1,5 @@
+"""The executor's fixtures: claims are evaluated on measurements that cost nothing."""
+
+from __future__ import annotations
+
+from tests.measurement.conftest import model, new_lab  # noqa: F401

@@ -33,6 +33,7 @@ def attribute(self, task, **options):
 torch_side.FakeSubject.attribute = attribute
 """
 CHECK = """
+import sys
 def pytest_sessionfinish(session):
     with open("imported", "w") as file:
         file.write(str("tqdm" in sys.modules))

@@ -6,11 +6,12 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..core.atomic import write_atomic
 from ..core.spec_files import SUFFIX
 from ..errors import CircuitsError
 
@@ -60,17 +61,7 @@ def read(path: Path) -> Entries | None:
 
 def write(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
     """Write a file whole or not at all; the same entries give the same bytes. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text_of({"schema": SCHEMA, "claims": entries}))
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink(missing_ok=True)
-        raise
+    write_atomic(path, text_of({"schema": SCHEMA, "claims": entries}))
 
 
 def change(path: Path, make: Callable[[Entries], Entries]) -> bool:

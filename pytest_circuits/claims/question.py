@@ -54,7 +54,7 @@ class Looks:
     def at(self, look: int, confidence: float | None = None) -> Question:
         """What is asked at a look (from 0), for all looks together to have this confidence, by default that of the parameters."""
         confidence = self.question.parameters.confidence if confidence is None else confidence
-        each = looks.spent(self.question.claim()[0], confidence, len(self.tasks))
+        each = looks.spent(confidence, len(self.tasks))
         return replace(self.question, tasks=self.tasks[look]).at(each)
 
     def together(self, outcome: Estimate | CircuitsError, look: int) -> Estimate | CircuitsError:

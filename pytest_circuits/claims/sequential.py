@@ -38,9 +38,9 @@ def planned(prop: Property, parameters: Any, tasks: Tasks) -> list[Tasks]:
     return [{name: replace(task, grown=tuple(steps[name][:k])) for name, task in tasks.items()} for k in range(count + 1)]
 
 
-def spent(prop: Property, confidence: float, looks: int) -> float:
+def spent(confidence: float, looks: int) -> float:
     """The confidence of the interval at each look, for all of them to hold with `confidence`."""
-    return confidence if looks == 1 or prop.anytime else 1 - (1 - confidence) / looks
+    return confidence if looks == 1 else 1 - (1 - confidence) / looks
 
 
 def problem(prop: Property, parameters: Any, tasks: Tasks) -> str | None:

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..core.atomic import write_atomic
 from ..core.sources import ModelSource
 from ..errors import ModelError
-from .store import write_whole
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _NOT_WEIGHTS = {"training_args.bin", "optimizer.bin", "scheduler.bin"}
@@ -155,7 +155,7 @@ def _recall(note: Path) -> dict[str, object]:
 def _remember(note: Path, known: dict[str, object]) -> None:
     with suppress(OSError):  # a folder that cannot be written costs time, not correctness
         note.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(note, json.dumps(known).encode())
+        write_atomic(note, json.dumps(known).encode())
 
 
 def _shown(names: list[str], before: str = "found: ") -> str:

@@ -7,7 +7,6 @@ damaged entry counts as missing, is replaced when it is measured again, and is r
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ..core.atomic import write_atomic
 from .entry import DamagedError, dump, load
 from .events import Event, Listener, warn
 
@@ -150,7 +150,7 @@ class Store:
             self._prepare(path.parent)
             for left in path.parent.glob(f".{path.name}-*.tmp"):  # of a process that was killed while writing
                 left.unlink(missing_ok=True)
-            write_whole(path, data)
+            write_atomic(path, data)
         except OSError as problem:
             self._unwritable(problem)
 
@@ -174,18 +174,3 @@ class Store:
                 return
             self._told.add(mark)
         self._emit(Event(kind, str(path), detail))
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that others see all of it or nothing. Raises `OSError` and then leaves nothing behind."""
-    name = path.with_name(f".{path.name}-{secrets.token_hex(6)}.tmp")
-    try:
-        with name.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            name.unlink(missing_ok=True)
-        raise

@@ -85,11 +85,6 @@ class Anatomy:
         found[id(self.final_norm_module)] = norm_of(self.final_norm_module, "the final norm")
         return found
 
-    @property
-    def final_norm(self) -> Norm:
-        """The norm before the unembedding."""
-        return self.norms[id(self.final_norm_module)]
-
     def require_neurons(self, what: str) -> None:
         """Raise `OptionError` for `what` where MLPs are mixtures of experts."""
         if not self.neurons:

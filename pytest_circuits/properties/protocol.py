@@ -206,9 +206,7 @@ class Property:
     all models of the entry in `Claim.series`.
 
     What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
-    where it is made of discovery examples alone; where that depends on the parameters, `growth(parameters)` says why not), and whether
-    the interval is good at `anytime`, that is, whether those at all numbers of examples hold at once. Those that are not, the default,
-    are made wider by as much as the number of looks asks for.
+    where it is made of discovery examples alone; where that depends on the parameters, `growth(parameters)` says why not).
     `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured. Of a property over a series,
     `unfit(parameters, name, places)` says which parameter ("" for the series) does not fit models at these places, and why.
     `bound` is that of a claim which writes none; without it a claim has to write its own.
@@ -225,7 +223,6 @@ class Property:
     limits: Callable[[Any], tuple[float | None, float | None]] | None = None
     grows: bool = True
     growth: Callable[[Any], str | None] | None = None
-    anytime: bool = False
     preflight: Callable[[Any, PreflightContext], Iterable[PreflightWarning]] | None = None
     unfit: Callable[[Any, str, Sequence[float]], tuple[str, str] | None] | None = None
     bound: Bound | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.atomic import write_atomic
+from ..core.unique_names import unique_name
 from .evidence import tiers
 from .multiplicity import corrected
 
@@ -79,11 +79,7 @@ def document(
 
 def _name(models: Mapping[str, Any], name: str, info: Any) -> str:
     """The model's name; made longer where two spec files use one name for two models. What could not be opened keeps its name."""
-    made, number = name, 1
-    while info is not None and (models.get(made) or info) != info:
-        number += 1
-        made = f"{name}-{number}"
-    return made
+    return unique_name(name, lambda label: info is not None and (models.get(label) or info) != info)
 
 
 def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -96,14 +92,4 @@ def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write the document, whole or not at all; folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(plain(content), file, indent=1, ensure_ascii=False, allow_nan=False)
-            file.write("\n")
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomic(path, json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.sources import ModelSource
+from ..core.unique_names import unique_names
 from .document import CheckpointEntry, ModelEntry, Range, Revisions
 from .problems import Problems
 from .spelling import show
@@ -191,15 +192,7 @@ def _natural(path: str) -> list[tuple[int, float, str]]:
 
 
 def _labels(found: Sequence[CheckpointMatch]) -> list[str]:
-    taken: list[str] = []
-    for one in found:
-        label = "".join(c for c in _UNSAFE.sub("-", one.name) if c.isprintable()) or "checkpoint"
-        unique, count = label, 1
-        while unique in taken:
-            count += 1
-            unique = f"{label}-{count}"
-        taken.append(unique)
-    return taken
+    return unique_names("".join(c for c in _UNSAFE.sub("-", match.name) if c.isprintable()) or "checkpoint" for match in found)
 
 
 def _ats(found: Sequence[CheckpointMatch]) -> list[float]:

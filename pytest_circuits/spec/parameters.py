@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
+from ..core.unique_names import unique_name
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.nested import OUTER, inner_problem, is_nested
@@ -295,11 +296,12 @@ def _slug(value: Any) -> str:
 def _distinct(found: list[Combination]) -> list[Combination]:
     """With a number after those ids that would otherwise repeat: different values can look alike once made safe for ids."""
     taken: set[tuple[str, ...]] = set()
-    for i, one in enumerate(found):
-        ids, count = one.ids, 1
-        while ids in taken:
-            count += 1
-            ids = (*one.ids[:-1], f"{one.ids[-1]}-{count}")
+    distinct: list[Combination] = []
+    for combination in found:
+        ids = combination.ids
+        if ids in taken:
+            *first, last = ids
+            ids = (*first, unique_name(last, lambda label, first=first: (*first, label) in taken))  # type: ignore[misc]
         taken.add(ids)
-        found[i] = Combination(one.parameters, ids)
-    return found
+        distinct.append(Combination(combination.parameters, ids))
+    return distinct

@@ -1,4 +1,4 @@
-"""Which of one model's heads is which of another's: similarity of profiles, and the best one-to-one assignment."""
+"""Matching the heads of two models: similarity of profiles, and the best one-to-one assignment."""
 
 from __future__ import annotations
 
@@ -25,35 +25,14 @@ def concordance(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def best_assignment(gain: ArrayLike) -> Ints:
-    """For each row of a square matrix the column of its own, such that the sum of gains is the largest possible; [k].
+    """The column assigned to each row of a square matrix so that the sum of gains is largest; [k].
 
-    The Hungarian method with potentials (Kuhn 1955; Munkres 1957), O(k³). Raises `OptionError` for a matrix that is not square.
+    Raises `OptionError` for a matrix that is not square.
     """
     table = finite(gain, "similarities")
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise OptionError(f"a square matrix is needed, got shape {table.shape}")
-    size = len(table)
-    cost = np.zeros((size + 1, size + 1))
-    cost[1:, 1:] = -table
-    rows, columns = np.zeros(size + 1), np.zeros(size + 1)
-    owner = np.zeros(size + 1, np.int64)  # of each column, its row; 0: none. Column 0 holds the row that is being placed
-    for row in range(1, size + 1):
-        owner[0], at = row, 0
-        slack, before = np.full(size + 1, np.inf), np.zeros(size + 1, np.int64)
-        done = np.zeros(size + 1, bool)
-        while owner[at]:
-            done[at] = True
-            reduced = cost[owner[at]] - rows[owner[at]] - columns
-            closer = ~done & (reduced < slack)
-            slack[closer], before[closer] = reduced[closer], at
-            nearest = int(np.where(done, np.inf, slack)[1:].argmin()) + 1
-            step = slack[nearest]
-            rows[owner[done]] += step
-            columns[done] -= step
-            slack[~done] -= step
-            at = nearest
-        while at:
-            owner[at], at = owner[before[at]], int(before[at])
-    found = np.zeros(size, np.int64)
-    found[owner[1:] - 1] = np.arange(size)
-    return found
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]  # late: slow to import
+
+    _, columns = linear_sum_assignment(table, maximize=True)
+    return np.asarray(columns, dtype=np.int64)

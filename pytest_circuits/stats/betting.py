@@ -4,8 +4,8 @@ Scale values to [0, 1]. A gambler who bets λ_t on "the mean is above m", λ_t c
 K_t(m) = ∏_{i≤t} (1 + λ_i(m)·(x_i − m)), which is not expected to grow when m is the mean; by Ville's inequality it ever reaches
 2/α with probability at most α/2. Every m at which it did is below the interval; the mirror image gives the upper end.
 
-Bets are the predictable plug-in ones, λ_t = √(2·ln(2/α) / (v_{t−1}·d_t)) with v the running variance started at 1/4 and
-d_t = n for a fixed number of observations, d_t = t·ln(t+1) for a sequence, truncated at ¾/m so that capital stays positive.
+Bets are the predictable plug-in ones for n observations, λ_t = √(2·ln(2/α) / (v_{t−1}·n)) with v the running variance started at 1/4,
+truncated at ¾/m so that capital stays positive.
 K_t(m) falls in m, hence the set of m that were never ruled out is an interval whose ends are found by bisection.
 
 Exact: coverage is at least the confidence for every n and every distribution on [lowest, highest], provided that each
@@ -38,31 +38,9 @@ def betting_interval(values: ArrayLike, confidence: float = 0.95, lowest: float 
     """
     x = _scaled(values, lowest, highest)
     alpha = level(confidence)
-    low = _lower(x, _bets(x, alpha, sequential=False), log(2 / alpha))
-    high = 1 - _lower(1 - x, _bets(1 - x, alpha, sequential=False), log(2 / alpha))
+    low = _lower(x, _bets(x, alpha), log(2 / alpha))
+    high = 1 - _lower(1 - x, _bets(1 - x, alpha), log(2 / alpha))
     return _unscaled(low, high, float(x.mean()), lowest, highest)
-
-
-def betting_sequence(
-    values: ArrayLike, confidence: float = 0.95, lowest: float = 0.0, highest: float = 1.0, looks: Sequence[int] | None = None
-) -> Array:
-    """Running intervals [n_looks, 2] after the first t observations, for each t in `looks` (default: after every one).
-
-    Time-uniform: with the given confidence all of them hold at once, so one may look after every batch, stop when satisfied and go
-    on otherwise. Row t depends on the first t values alone; it is the intersection of everything not ruled out so far, extended
-    where need be to the mean of the first t values. Wider than the fixed-n interval at the same n.
-    Raises as `betting_interval`, and `OptionError` for looks that do not rise or lie outside 1..n.
-    """
-    x = _scaled(values, lowest, highest)
-    alpha = level(confidence)
-    times = list(range(1, len(x) + 1)) if looks is None else [int(t) for t in looks]
-    if any(not 1 <= t <= len(x) for t in times) or sorted(times) != times:
-        raise OptionError(f"looks must be rising numbers between 1 and {len(x)}, got {times}")
-    lows = _running(x, _bets(x, alpha, sequential=True), log(2 / alpha), times)
-    highs = 1 - _running(1 - x, _bets(1 - x, alpha, sequential=True), log(2 / alpha), times)
-    means = (np.cumsum(x) / np.arange(1, len(x) + 1))[np.asarray(times, dtype=np.int64) - 1]
-    rows = np.stack([np.minimum(lows, means), np.maximum(highs, means)], axis=1)
-    return np.clip(lowest + rows * (highest - lowest), lowest, highest)
 
 
 def grouped_mean_interval(
@@ -101,13 +79,13 @@ def _unscaled(low: float, high: float, mean: float, lowest: float, highest: floa
     return max(lowest, lowest + min(low, mean) * width), min(highest, lowest + max(high, mean) * width)
 
 
-def _bets(x: Array, alpha: float, sequential: bool) -> Array:
+def _bets(x: Array, alpha: float) -> Array:
     """λ_t of each observation, from those before it; [n]."""
     t = np.arange(1, len(x) + 1)
     mean = (0.5 + np.cumsum(x)) / (t + 1)
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1)
     before = np.concatenate([[0.25], variance[:-1]])
-    return np.asarray(np.sqrt(2 * log(2 / alpha) / (before * (t * np.log(t + 1) if sequential else len(x)))), dtype=np.float64)
+    return np.asarray(np.sqrt(2 * log(2 / alpha) / (before * len(x))), dtype=np.float64)
 
 
 def _ruled_out(x: Array, bets: Array, m: float, threshold: float) -> bool:
@@ -115,20 +93,12 @@ def _ruled_out(x: Array, bets: Array, m: float, threshold: float) -> bool:
     return bool(np.cumsum(np.log1p(np.minimum(bets, TRUNCATION / m) * (x - m))).max() >= threshold)
 
 
-def _lower(x: Array, bets: Array, threshold: float, known: float = 0.0) -> float:
-    """The largest m found to be ruled out from above, starting from one that is known to be; 0 if there is none."""
-    low, high = known, 1.0
-    if not _ruled_out(x, bets, low + _STEP, threshold):
+def _lower(x: Array, bets: Array, threshold: float) -> float:
+    """The largest m that is ruled out from above, by bisection; 0 if there is none."""
+    low, high = 0.0, 1.0
+    if not _ruled_out(x, bets, _STEP, threshold):
         return low
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _ruled_out(x, bets, middle, threshold) else (low, middle)
     return low
-
-
-def _running(x: Array, bets: Array, threshold: float, times: Sequence[int]) -> Array:
-    lows, low = [], 0.0
-    for t in times:
-        low = _lower(x[:t], bets[:t], threshold, low)
-        lows.append(low)
-    return np.asarray(lows, dtype=np.float64)

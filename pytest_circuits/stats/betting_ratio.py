@@ -51,8 +51,7 @@ def _may_be_zero(values: Array, lowest: float, alpha: float) -> bool:
     """Whether a betting interval for the mean of values in [lowest, 1] contains 0, without finding its ends."""
     x, m = (values - lowest) / (1 - lowest), -lowest / (1 - lowest)
     return not any(
-        _ruled_out(side, _bets(side, alpha, sequential=False), min(max(mean, _STEP), 1 - _STEP), log(2 / alpha))
-        for side, mean in ((x, m), (1 - x, 1 - m))
+        _ruled_out(side, _bets(side, alpha), min(max(mean, _STEP), 1 - _STEP), log(2 / alpha)) for side, mean in ((x, m), (1 - x, 1 - m))
     )
 
 

@@ -1,13 +1,13 @@
-"""Bootstrap intervals by group, vectorised: BCa, and one that also holds for noisy rankings and sets.
+"""Bootstrap intervals by group, vectorised, for statistics that noise biases: rank correlations and overlaps of sets.
 
 A resample is a row of counts: how often each group was drawn. A statistic takes count matrices, one for each independent sample, and
-returns one number a row, so 2000 resamples are a few matrix products. Everything that is computed from the
+returns one number per row, so 2000 resamples are a few matrix products. Everything that is computed from the
 examples (sets, ranks, means) belongs inside the statistic.
 
-Which to use. `bca_interval` is right for smooth statistics of many groups, such as means and their ratios. Correlations of noisy
-rankings and overlaps of noisy sets are another matter: noise pulls them towards chance, resampling adds the same noise again, and
-BCa's correction is one step of a series. Its 95% interval held the truth in 66–87% of simulated studies, and in none when nearly
-every resample fell below the estimate. For those use `bootstrap_interval`.
+BCa (Efron, Better bootstrap confidence intervals, 1987) is right for smooth statistics of many groups, such as means and their ratios.
+Correlations of noisy rankings and overlaps of noisy sets are another matter: noise pulls them towards chance, resampling adds the same
+noise again, and BCa's correction is one step of a series. Its 95% interval contained the truth in 66–87% of simulated studies, and in none
+when nearly every resample fell below the estimate. `bootstrap_interval` corrects for this.
 """
 
 from __future__ import annotations
@@ -42,31 +42,6 @@ class _Resampled:
     twice: Array
 
 
-def bca_interval(statistic: Statistic, sizes: Sequence[int], confidence: float = 0.95, seed: int = 0, resamples: int = 2000) -> Answer:
-    """`(value, (low, high), parts)`, bias-corrected and accelerated (Efron, Better bootstrap confidence intervals, 1987).
-
-    `sizes` holds the number of groups of each sample. `statistic(c_1, …, c_k)` gets int64 counts c_i [rows, sizes[i]] and returns
-    [rows]; NaN marks a row in which it is undefined. All ones is the data as they are; deleting a group sets its count to 0, so the
-    statistic must divide by what was drawn. The value is that of the data; samples are resampled independently of each other.
-
-    Bias: z0 = Φ⁻¹ of the share of resamples below the value, ties counting half, kept away from 0 and 1 by half a resample.
-    Acceleration: a = Σ_i Σ_j u_ij³/n_i³ / (6·(Σ_i Σ_j u_ij²/n_i²)^{3/2}) with u_ij the deviation, times n_i − 1, of sample i's
-    jackknife value j from their mean; 0 when all are equal. The ends are the quantiles Φ(z0 + (z0 + z)/(1 − a·(z0 + z))) of the
-    resampled values, and are extended to the value where they exclude it. If all resamples agree, the interval is that one value and
-    `parts["distinct"]` is 1: resampling cannot move the statistic, which does not mean that it is known without error.
-
-    Approximate: nominal for many groups and smooth statistics; see the head of this module.
-    `parts`: bias (z0), acceleration, resamples, undefined (how many were NaN, and left out), distinct.
-    Raises `Invalid` when the value is undefined, when a sample has fewer than 2 groups, or when more than 5% of the resamples or of
-    the jackknife values are undefined.
-    """
-    alpha = level(confidence)
-    drawn = _resample(statistic, sizes, seed, resamples, twice=False)
-    kept = _defined(drawn.once, "resamples")
-    ends, parts = _bca(statistic, sizes, drawn.value, kept, normal_quantile(1 - alpha / 2))
-    return drawn.value, ends, {**parts, "resamples": resamples, "undefined": len(drawn.once) - len(kept)}
-
-
 def bootstrap_interval(
     statistic: Statistic,
     sizes: Sequence[int],
@@ -78,11 +53,18 @@ def bootstrap_interval(
 ) -> Answer:
     """`(value, (low, high), parts)` for statistics that noise biases: rank correlations, overlaps of thresholded sets.
 
-    Arguments as `bca_interval`; [lowest, highest] is the statistic's range, to which the interval is clipped. The smallest interval that
-    holds two others:
+    `sizes` holds the number of groups of each sample. `statistic(c_1, …, c_k)` gets int64 counts c_i [rows, sizes[i]] and returns
+    [rows]; NaN marks a row in which it is undefined. All ones is the data as they are; deleting a group sets its count to 0, so the
+    statistic must divide by what was drawn. The value is that of the data; samples are resampled independently of each other.
+    [lowest, highest] is the statistic's range, to which the interval is clipped. The result is the smallest interval that contains two
+    others:
 
-    1. BCa, with z replaced by t·√(n/(n−1)), t with n − 1 degrees of freedom and n the fewest groups of a sample (Hesterberg, What
-       teachers should know about the bootstrap, 2015), against the narrowness of bootstrap distributions of few groups;
+    1. BCa. Bias: z0 = Φ⁻¹ of the share of resamples below the value, ties counting half, kept away from 0 and 1 by half a resample.
+       Acceleration: a = Σ_i Σ_j u_ij³/n_i³ / (6·(Σ_i Σ_j u_ij²/n_i²)^{3/2}) with u_ij the deviation, times n_i − 1, of sample i's
+       jackknife value j from their mean; 0 when all are equal. The ends are the quantiles Φ(z0 + (z0 + z)/(1 − a·(z0 + z))) of the
+       resampled values, extended to the value where they exclude it. z is t·√(n/(n−1)), t with n − 1 degrees of freedom and n the
+       fewest groups of a sample (Hesterberg, What teachers should know about the bootstrap, 2015), because bootstrap
+       distributions of few groups are too narrow;
     2. one centred on the bias-corrected value. Let m1 be the mean over resamples and m2 that over one resample of each of them (Hall, The
        bootstrap and Edgeworth expansion, 1992, on iterating). The centre is value + (value − m1); the half-width is the same
        multiple of the resamples' standard deviation times 1 + (1−s) + (1−s)², where s, the slope of the twice on the once resampled
@@ -94,11 +76,13 @@ def bootstrap_interval(
     exponential values, 20 groups, 95%. The price is the width: BCa's times 1.4 to 1.9 for ρ, 2.6 for Jaccard. The value itself is not
     corrected and can lie near an end. No bootstrap helps for sets with P = 100% (coverage 66%): whether a unit is in every example
     of the population cannot be learnt by resampling examples that all have it.
-    `parts`: those of `bca_interval`, and corrected (the centre), m1, m2, slope, bca (that interval). Raises as `bca_interval`, and
-    `Invalid` when more than a quarter of the resamples of resamples are undefined.
+    `parts`: bias (z0), acceleration, resamples, undefined (how many were NaN, and left out), distinct (1: resampling cannot move the
+    statistic, which does not mean that it is known without error), corrected (the centre), m1, m2, slope, bca (that interval).
+    Raises `Invalid` when the value is undefined, when a sample has fewer than 2 groups, when more than 5% of the resamples or of
+    the jackknife values are undefined, or more than a quarter of the resamples of resamples.
     """
     alpha, fewest = level(confidence), min(sizes, default=0)
-    drawn = _resample(statistic, sizes, seed, resamples, twice=True)
+    drawn = _resample(statistic, sizes, seed, resamples)
     once = _defined(drawn.once, "resamples")
     _defined(drawn.twice, "resamples of resamples", MAX_UNDEFINED_TWICE)
     z = sqrt(fewest / (fewest - 1)) * t_quantile(1 - alpha, fewest - 1)
@@ -126,7 +110,7 @@ def weighted_means(counts: Ints, sums: ArrayLike, sizes: ArrayLike) -> Array:
         return np.asarray(totals / (examples if totals.ndim == 1 else examples[:, None]), dtype=np.float64)
 
 
-def _resample(statistic: Statistic, sizes: Sequence[int], seed: int, resamples: int, twice: bool) -> _Resampled:
+def _resample(statistic: Statistic, sizes: Sequence[int], seed: int, resamples: int) -> _Resampled:
     if resamples < 100:
         raise OptionError(f"a bootstrap interval needs at least 100 resamples, got {resamples}")
     if not sizes or min(sizes) < 2:
@@ -140,10 +124,9 @@ def _resample(statistic: Statistic, sizes: Sequence[int], seed: int, resamples: 
         rows = min(_CHUNK, resamples - start)
         picked = [outer.integers(0, g, size=(rows, g)) for g, (outer, _) in zip(sizes, streams, strict=True)]
         once.append(_evaluate(statistic, [_counts(p) for p in picked]))
-        if twice:
-            places = [inner.integers(0, g, size=(rows, g)) for g, (_, inner) in zip(sizes, streams, strict=True)]
-            again.append(_evaluate(statistic, [_counts(np.take_along_axis(p, q, 1)) for p, q in zip(picked, places, strict=True)]))
-    return _Resampled(value, np.concatenate(once), np.concatenate(again) if twice else np.zeros(0))
+        places = [inner.integers(0, g, size=(rows, g)) for g, (_, inner) in zip(sizes, streams, strict=True)]
+        again.append(_evaluate(statistic, [_counts(np.take_along_axis(p, q, 1)) for p, q in zip(picked, places, strict=True)]))
+    return _Resampled(value, np.concatenate(once), np.concatenate(again))
 
 
 def _counts(picked: Ints) -> Ints:

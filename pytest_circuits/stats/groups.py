@@ -62,13 +62,3 @@ def group_means(values: ArrayLike, groups: Sequence[str]) -> tuple[Array, Array]
     """
     sums, sizes = group_sums(values, groups)
     return sums / sizes.reshape(-1, *[1] * (sums.ndim - 1)), sizes / sizes.sum()
-
-
-def group_index(groups: Sequence[str], sampled: Sequence[int] | Ints) -> Ints:
-    """The rows of the examples of the sampled groups (numbers in order of first appearance), a group drawn twice appearing twice."""
-    codes, names = group_codes(groups)
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-    starts = np.concatenate([[0], ends[:-1]])
-    rows = [order[starts[g] : ends[g]] for g in np.asarray(sampled, dtype=np.int64)]
-    return np.concatenate(rows).astype(np.int64) if rows else np.zeros(0, np.int64)

@@ -77,12 +77,6 @@ def kendall_tau_b(a: ArrayLike, b: ArrayLike) -> float:
     return float(kendall_tau_b_rows(x[None], y[None])[0])
 
 
-def rank_gap(a: ArrayLike, b: ArrayLike) -> Array:
-    """Δ = rank(a) − rank(b) of every item, rank 1 being the smallest; [k]."""
-    x, y = _pair(a, b, constant=True)
-    return ranks(x) - ranks(y)
-
-
 def chance_of_gap(k: int, gap: int) -> float:
     """P(|Δ| ≥ gap) of one of k items when the two rankings have nothing to do with each other: (k−gap)(k−gap+1)/k², for gap ≥ 1.
 

@@ -48,23 +48,6 @@ def fieller(
     return value, (min(value, (middle - root) / square), max(value, (middle + root) / square))
 
 
-def contrast_interval(
-    numerator: ArrayLike, denominator: ArrayLike, groups: Sequence[str], slope: float, confidence: float = 0.95
-) -> tuple[float, tuple[float, float]]:
-    """`(value, (low, high))` of mean(numerator − slope·denominator), a mean over examples; [n] each, clustered in groups.
-
-    The ratio is significantly above `slope` exactly when this is significantly above 0 (denominator positive). Student's t with the
-    cluster-robust variance G/(G−1)·Σ_g (Σ_{i∈g} (d_i − d̄))²/n²; approximate. A denominator of zeros gives the interval of a plain mean.
-    Raises `Invalid` for fewer than 2 groups.
-    """
-    x, y, sizes = _pair(numerator, denominator, groups)
-    total = x - slope * y
-    count, n = len(sizes), int(sizes.sum())
-    value = float(total.sum() / n)
-    half = t_quantile(confidence, count - 1) * sqrt(count / (count - 1) * float(((total - value * sizes) ** 2).sum())) / n
-    return value, (value - half, value + half)
-
-
 def _pair(numerator: ArrayLike, denominator: ArrayLike, groups: Sequence[str]) -> tuple[Array, Array, Ints]:
     if np.shape(numerator) != np.shape(denominator) or np.ndim(numerator) != 1:
         raise OptionError(f"two vectors over the same examples are needed, got shapes {np.shape(numerator)} and {np.shape(denominator)}")

@@ -166,13 +166,13 @@ if wait == "measurement":
         return real(self, task, **options)
     torch_side.FakeSubject.attribute = attribute
 if wait == "write":
-    whole = store.write_whole
+    whole = store.write_atomic
     def half(path, data):
         if path.suffix == ".safetensors" and len(list(Path("cache").rglob("*.safetensors"))) == 4:
             path.with_name(f".{path.name}-half.tmp").write_bytes(data[: len(data) // 2])
             stop_here()
         whole(path, data)
-    store.write_whole = half
+    store.write_atomic = half
 """
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.betting import TRUNCATION, betting_interval, betting_sequence, grouped_mean_interval
+from pytest_circuits.stats.betting import TRUNCATION, betting_interval, grouped_mean_interval
 
 unit = st.lists(st.floats(0, 1, width=32), min_size=1, max_size=40)
 
@@ -57,22 +57,6 @@ def test_coverage_is_at_least_nominal(name, n):
     assert ((ends[:, 0] > mean) | (ends[:, 1] < mean)).sum() <= tolerated(300)
 
 
-@pytest.mark.parametrize("name", ["fair coin", "rare", "narrow"])
-def test_a_sequence_covers_at_every_look_at_once(name):
-    draw, mean = POPULATIONS[name]
-    rng = np.random.default_rng(4)
-    looks = [5, 10, 20, 40, 80, 160]
-    runs = np.array([betting_sequence(draw(rng, 160), looks=looks) for _ in range(200)])
-    assert ((runs[:, :, 0] > mean) | (runs[:, :, 1] < mean)).any(1).sum() <= tolerated(200)
-
-
-def test_a_sequence_depends_only_on_what_was_seen_and_its_looks_do_not_matter():
-    x = np.random.default_rng(0).random(80)
-    every = betting_sequence(x)
-    assert every[:40] == pytest.approx(betting_sequence(x[:40]), abs=1e-8)
-    assert every[[9, 79]] == pytest.approx(betting_sequence(x, looks=[10, 80]), abs=1e-8)
-
-
 def test_intervals_shrink_to_the_mean_as_examples_are_added():
     rng = np.random.default_rng(1)
     widths = [np.diff(betting_interval((rng.random(n) < 0.6) * 1.0))[0] for n in (16, 64, 256, 1024)]
@@ -86,9 +70,6 @@ def test_intervals_shrink_to_the_mean_as_examples_are_added():
 def test_the_sample_mean_is_always_inside_and_the_range_never_left(x):
     low, high = betting_interval(x)
     assert 0 <= low <= np.mean(np.asarray(x)) + 1e-12 and np.mean(np.asarray(x)) - 1e-12 <= high <= 1
-    rows = betting_sequence(x)
-    running = np.cumsum(x) / np.arange(1, len(x) + 1)
-    assert (rows[:, 0] <= running + 1e-12).all() and (rows[:, 1] >= running - 1e-12).all() and rows.min() >= 0 and rows.max() <= 1
 
 
 def test_even_an_order_made_to_mislead_cannot_push_the_mean_out():
@@ -136,8 +117,6 @@ def test_values_outside_the_range_are_refused_but_float32_rounding_is_not():
     assert betting_interval([1.0000001, 0.5])[1] == 1.0
     with pytest.raises(OptionError, match="confidence"):
         betting_interval([0.5], confidence=1.0)
-    with pytest.raises(OptionError, match="looks"):
-        betting_sequence([0.5, 0.5], looks=[3])
     with pytest.raises(Invalid, match="no values"):
         betting_interval([])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.ranks import chance_of_gap, kendall_tau_b, kendall_tau_b_rows, rank_gap, ranks, spearman, spearman_rows
+from pytest_circuits.stats.ranks import chance_of_gap, gap_rows, kendall_tau_b, kendall_tau_b_rows, ranks, spearman, spearman_rows
 
 small = st.integers(2, 12).flatmap(lambda k: st.tuples(*[st.lists(st.integers(-3, 3), min_size=k, max_size=k)] * 2))
 
@@ -64,7 +64,7 @@ def test_wrong_inputs_are_refused():
 
 
 def test_rank_gaps_sum_to_zero_and_follow_the_definition():
-    gaps = rank_gap([0.1, 0.9, 0.5, 0.5], [4.0, 1.0, 2.0, 3.0])
+    gaps = gap_rows([[0.1, 0.9, 0.5, 0.5]], [[4.0, 1.0, 2.0, 3.0]])[0]
     assert gaps.tolist() == [-3.0, 3.0, 0.5, -0.5]
 
 

@@ -1,16 +1,16 @@
-"""Fieller intervals, contrasts, and exact binomial bounds."""
+"""Fieller intervals and exact binomial bounds."""
 
 from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_circuits.errors import Invalid, OptionError
 from pytest_circuits.stats.chance import binomial_interval, binomial_lower, binomial_upper
-from pytest_circuits.stats.ratio import contrast_interval, fieller
+from pytest_circuits.stats.ratio import fieller
 
 
 def tolerated(trials: int, rate: float = 0.05) -> float:
@@ -55,17 +55,6 @@ def test_order_and_names_of_groups_do_not_matter(seed, random):
     assert [other[0], *other[1]] == pytest.approx([fieller(x, y, groups)[0], *fieller(x, y, groups)[1]], rel=1e-9)
 
 
-@given(st.integers(0, 500), st.floats(0.5, 1.2))
-@settings(deadline=None, max_examples=60)
-def test_contrast_and_ratio_agree_about_every_slope(seed, slope):
-    x, y, groups = sample(seed)
-    low, high = fieller(x, y, groups)[1]
-    assume(min(abs(slope - low), abs(slope - high)) > 1e-6)
-    contrast_low, contrast_high = contrast_interval(x, y, groups, slope)[1]
-    assert (low > slope) == (contrast_low > 0)
-    assert (high < slope) == (contrast_high < 0)
-
-
 def test_a_proportional_numerator_has_an_interval_of_no_width():
     y = np.array([1.0, 2.0, 4.0, 3.0])
     value, (low, high) = fieller(0.5 * y, y, list("abcd"))
@@ -102,22 +91,6 @@ def test_one_group_is_invalid_and_shapes_must_agree():
         fieller([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], list("aaa"))
     with pytest.raises(OptionError, match="same examples"):
         fieller([1.0, 2.0], [1.0], list("ab"))
-
-
-def test_the_contrast_of_single_example_groups_is_the_t_interval():
-    x = np.random.default_rng(1).normal(size=15)
-    value, ends = contrast_interval(x, np.zeros(15), [str(i) for i in range(15)], 3.0, 0.9)
-    assert value == pytest.approx(x.mean())
-    assert ends == pytest.approx(oracle.t.interval(0.9, 14, x.mean(), oracle.sem(x)))
-
-
-def test_adding_a_constant_moves_the_contrast_even_for_groups_of_unequal_size():
-    """A mean over examples: the sizes of the groups are not themselves evidence about it."""
-    x, y, _ = sample(5)
-    groups = [str(int(i**0.5)) for i in range(40)]
-    value, (low, high) = contrast_interval(x, y, groups, 0.8)
-    moved, ends = contrast_interval(x + 10, y, groups, 0.8)
-    assert [moved, *ends] == pytest.approx([value + 10, low + 10, high + 10])
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95, 0.99]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.groups import finite, group_index, group_means, group_sums
+from pytest_circuits.stats.groups import finite, group_means, group_sums
 from pytest_circuits.stats.split import MIN_GROUPS, split_by_group
 
 many = st.lists(st.integers(1, 7), min_size=10, max_size=30).map(
@@ -31,11 +31,6 @@ def test_group_sums_keep_trailing_axes():
     sums, sizes = group_sums(np.arange(6.0).reshape(3, 2), ["x", "y", "x"])
     assert sums.tolist() == [[4.0, 6.0], [2.0, 3.0]]
     assert sizes.tolist() == [2, 1]
-
-
-def test_group_index_repeats_the_rows_of_a_group_drawn_twice():
-    assert group_index(["b", "a", "b", "c"], [0, 2, 0]).tolist() == [0, 2, 3, 0, 2]
-    assert group_index(["b", "a"], []).tolist() == []
 
 
 def test_wrong_inputs_are_refused_with_their_numbers():

@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
+from ...core.atomic import write_atomic
 from ...core.spec_files import SUFFIX
 from ...errors import OptionError
 from ...spec.document import name_problem
@@ -57,12 +58,9 @@ def run(chosen: argparse.Namespace) -> None:
         study, proposal = _proposal(lab, chosen, tasks)
         text = _text(lab, study, proposal, path, chosen)
         _confirmed(lab, path, text)
-    from ...measurement.store import write_whole
-
     if path.exists() and not chosen.force:
         raise OptionError(f"{chosen.out} was made meanwhile; nothing was written")
-    write_whole(path, text.encode())
-    path.chmod(0o644)
+    write_atomic(path, text)
     _told(chosen, path, proposal)
 
 

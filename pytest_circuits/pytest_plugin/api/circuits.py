@@ -22,6 +22,7 @@ from ...claims import sequential as looks
 from ...claims.replication import reseeded, reseeded_task, unchanged
 from ...core.results import Description
 from ...core.sources import ModelSource, TaskSource
+from ...core.unique_names import unique_names
 from ...core.verdict import CERTIFIED, EXPECTATIONS, Estimate
 from ...errors import CircuitsError, OptionError, suggestion
 from ...measurement.cost import Cost
@@ -136,7 +137,7 @@ class CircuitsFixture:
         if not all(map(isfinite, places)) or len(set(places)) < len(places):
             raise OptionError(f"`at` must be different finite numbers, got {', '.join(f'{a:g}' for a in places)}")
         order = sorted(range(len(made)), key=lambda i: places[i])
-        labels = _distinct([f"{called}@{made[i].name}" for i in order])
+        labels = unique_names([f"{called}@{made[i].name}" for i in order])
         return ModelSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
 
     def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
@@ -377,15 +378,3 @@ def _validated(model: type[B], given: Mapping[str, Any], what: str) -> B:
             else:
                 lines.append(f"{what}{f', {where}' if where else ''}: {error['msg'].removeprefix('Value error, ')}")
         raise OptionError("; ".join(lines)) from None
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """With a number after those that would repeat."""
-    found: list[str] = []
-    for name in names:
-        unique, count = name, 1
-        while unique in found:
-            count += 1
-            unique = f"{name}-{count}"
-        found.append(unique)
-    return found

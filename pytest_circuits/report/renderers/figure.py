@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from math import ceil
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from ...core.atomic import replacement
 from ...errors import OptionError
 from ..curves import CURVE, Curve, curves
 from ..document import SCHEMA
@@ -120,13 +118,6 @@ def _scale(axis: Any, ats: Sequence[float]) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     metadata = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
-    try:
-        figure.savefig(kept, metadata=metadata, dpi=150)
-        os.replace(kept, path)
-    except BaseException:
-        with suppress(OSError):
-            kept.unlink(missing_ok=True)
-        raise
+    with replacement(path, path.suffix) as temporary:
+        figure.savefig(temporary, metadata=metadata, dpi=150)

@@ -27,16 +27,19 @@ _LAZY = {
     "TaskError": "errors",
     "SpecError": "errors",
     "Invalid": "errors",
+    "register_property": "properties.registration",
+    "claimable": "properties.registration",  # former name
 }
 __all__ = [
     "Attribution", "Bound", "CircuitSet", "CircuitsError", "Estimate", "Invalid", "ModelError", "Outcome", "PromptPair", "SpecError",
-    "Subject", "SweepOutcome", "Task", "TaskError", "__version__", "load_task", "open_model",
+    "Subject", "SweepOutcome", "Task", "TaskError", "__version__", "claimable", "load_task", "open_model", "register_property",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from .core.results import Attribution, CircuitSet, Outcome, SweepOutcome
     from .core.verdict import Bound, Estimate
     from .errors import CircuitsError, Invalid, ModelError, SpecError, TaskError
+    from .properties.registration import claimable, register_property
     from .subject import Subject, open_model
     from .tasks.base import PromptPair, Task
     from .tasks.load import load_task

@@ -1,6 +1,6 @@
 """Made-up models: tables of scores, and a function of what is ablated; they answer the requests of a property as a measured model would.
 
-No torch. `World.ask` drives a property's own judge, so that splits, shared sets, controls, intervals and refusals are the real ones.
+No torch. `World.ask` drives the property's own generator, so that splits, shared sets, controls, intervals and refusals are the real ones.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def ask(name: str, parameters: Mapping[str, Any], worlds: Mapping[str, World], s
     sources = tuple(ModelSource(one, one, at=float(i)) for i, one in enumerate(series))
     tasks = {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)}
     model, over = (sources[-1], sources) if prop.over_series else (MODEL, ())
-    steps = prop.judge(Claim(checked, model, tasks, over, sources[0] if name == "drift" else None))
+    steps = prop.estimate(Claim(checked, model, tasks, over, sources[0] if name == "drift" else None))
 
     def answer(request: Any) -> Any:
         return worlds[request.model.name].answer(request)

@@ -61,7 +61,7 @@ def _measure(lab: Executor, question: Question) -> Measurement:
     outcome: Estimate | CircuitsError
     try:
         found = lab.describe(question.model)
-        outcome, _ = lab.run(watched(prop.judge(claim), asked.update))
+        outcome, _ = lab.run(watched(prop.estimate(claim), asked.update))
     except CircuitsError as problem:
         outcome = problem
     return Measurement(outcome, lab.spent - before, found, frozenset(asked))
@@ -130,7 +130,7 @@ def _still_refuted(lab: Executor, question: Question, bound: Bound, asked: froze
 
     prop, claim = question.claim()
     try:
-        estimate, _ = lab.run(watched(prop.judge(claim), known))
+        estimate, _ = lab.run(watched(prop.estimate(claim), known))
     except (CircuitsError, ElsewhereError):
         return False
     return decide(estimate, bound).kind == REFUTED

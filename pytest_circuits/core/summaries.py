@@ -30,7 +30,7 @@ def described(registry: Registry, name: str, *, imports: bool = True) -> str:
         return (_docstring(module, attribute) or _docstring(module, None)) + (f"\n\noptions: {', '.join(options)}" if options else "")
     thing = registry.get(name)
     model = getattr(thing, "parameters", None) or getattr(thing, "Parameters", None)
-    told = inspect.getdoc(model) if hasattr(thing, "judge") else inspect.getdoc(thing)
+    told = inspect.getdoc(model) if hasattr(thing, "estimate") else inspect.getdoc(thing)
     lines = [told or summary(registry, name)]
     if model is not None:
         lines += ["", "parameters:"]

@@ -65,7 +65,7 @@ def _of(planner: Planner, mutation: Mutation, claims: Sequence[JudgedClaim]) -> 
                 tasks.add(task)
         prop, claim = Looks.of(mutated(asked.question, mutation)).at(0).claim()
         try:
-            found += planner.add(prop.judge(claim))
+            found += planner.add(prop.estimate(claim))
         except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
             found += Forecast(notes=(f"cannot be planned: {asked.question.property} raised {type(problem).__name__}: {problem}",))
     return found

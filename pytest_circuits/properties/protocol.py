@@ -2,7 +2,7 @@
 
 A property never runs a model. It yields requests (`pytest_circuits.measurement.requests`) — one, or a list — and is sent
 back the results in the same shape; it returns an `Estimate` or raises `Invalid`. This module and the
-parameter models are imported when specs are collected, so numpy is imported inside `judge`, not here.
+parameter models are imported when specs are collected, so numpy is imported inside `estimate`, not here.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Property:
-    """A registered property: `judge(claim)` is a generator of requests that returns an `Estimate`.
+    """A registered property: `estimate(claim)` is a generator of requests that returns an `Estimate`.
 
     `lowest` and `highest` are the range of possible values (None: unbounded), which makes vacuous bounds visible; where it depends
     on the parameters, `limits(parameters)` says it. `summary` is one line for help texts. Combinations of parameters are refused by
@@ -214,7 +214,7 @@ class Property:
 
     name: str
     parameters: type[AnyParameters]
-    judge: Callable[[Claim], Steps[Estimate]]
+    estimate: Callable[[Claim], Steps[Estimate]]
     lowest: float | None = None
     highest: float | None = None
     summary: str = ""

@@ -1,4 +1,4 @@
-"""A property of one's own: a decorator that turns a judge into a registered property."""
+"""Registering a property: a decorator that turns a generator of requests into a `Property`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..measurement.requests import Steps
 from . import PROPERTIES
 from .protocol import AnyParameters, Claim, Property
 
-Judge = Callable[[Claim], Steps[Estimate]]
+Estimator = Callable[[Claim], Steps[Estimate]]
 
 
-def claimable(
+def register_property(
     name: str | None = None,
     *,
     parameters: type[AnyParameters],
@@ -22,23 +22,28 @@ def claimable(
     highest: float | None = None,
     unit: str = "",
     over_series: bool = False,
-) -> Callable[[Judge], Property]:
-    """Make the decorated generator a `Property` and register it under `name`, or under its own; specs and Python tests can then claim it.
+) -> Callable[[Estimator], Property]:
+    """Turn the decorated generator into a `Property` that specs and Python tests can claim, registered under `name` or its own name.
 
     The generator takes a `Claim`, asks for requests of `pytest_circuits.measurement.requests` and returns an `Estimate`. `parameters` is a
     subclass of `Parameters` (or `CircuitParameters`) whose docstring defines the property. `lowest` and `highest` are the range of its
     values (None: unbounded), so that vacuous bounds are refused. The first line of the generator's docstring is the summary in listings.
-    `over_series`: the property is about all models of a series at once. Raises `OptionError` for a name that is taken, or for a function
-    that is not a generator.
+    `over_series`: one claim covers all models of a series.
+
+    Raises `OptionError` for a name that is taken and for a function that is not a generator.
     """
 
-    def register(judge: Judge) -> Property:
-        called = name or judge.__name__
-        if not inspect.isgeneratorfunction(judge):
-            raise OptionError(f"property {called!r}: {judge.__qualname__} must be a generator: yield requests, return an Estimate")
-        summary = (inspect.getdoc(judge) or "").partition("\n")[0].rstrip(".")
-        made = Property(called, parameters, judge, lowest, highest, summary, unit, over_series=over_series)
-        PROPERTIES.add(called, made)
-        return made
+    def register(estimate: Estimator) -> Property:
+        label = name or estimate.__name__
+        if not inspect.isgeneratorfunction(estimate):
+            raise OptionError(f"property {label!r}: {estimate.__qualname__} must be a generator: yield requests, return an Estimate")
+        summary = (inspect.getdoc(estimate) or "").partition("\n")[0].rstrip(".")
+        registered = Property(label, parameters, estimate, lowest, highest, summary, unit, over_series=over_series)
+        PROPERTIES.add(label, registered)
+        return registered
 
     return register
+
+
+claimable = register_property
+"""Former name of `register_property`; will be removed in the release after next."""

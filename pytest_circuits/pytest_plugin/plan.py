@@ -71,7 +71,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
     for look in range(len(looks.tasks)):
         prop, claim = looks.at(look).claim()
         try:
-            forecast = planner.add(prop.judge(claim))
+            forecast = planner.add(prop.estimate(claim))
         except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
             yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
             return

@@ -13,7 +13,7 @@ from docs import catalogue
 from pytest_circuits.errors import OptionError
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Parameters
-from pytest_circuits.properties.registration import claimable
+from pytest_circuits.properties.registration import register_property
 from tests.paths import ROOT
 
 
@@ -51,9 +51,9 @@ def test_the_property_of_the_how_to_page_works_as_shown(tmp_path):
 def test_a_property_is_declared_once_and_by_a_generator():
     """Both mistakes are told when the property is declared, not when a claim is judged."""
     with pytest.raises(OptionError, match="must be a generator"):
-        claimable("plain", parameters=Parameters)(lambda claim: None)
+        register_property("plain", parameters=Parameters)(lambda claim: None)
     with pytest.raises(OptionError, match="'reuse' is already registered"):
 
-        @claimable("reuse", parameters=Parameters)
+        @register_property("reuse", parameters=Parameters)
         def again(claim):
             yield None

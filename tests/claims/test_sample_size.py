@@ -75,7 +75,7 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question,
         p: float = 0.8
 
     monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Circuits, _judge, grows=grows))
-    monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), judge=_judge))
+    monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), estimate=_judge))
     lab = with_most(new_lab(), 12)
     asked = Question("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
     reason = evaluate_claim(lab, asked, Bound(at_least=0.45)).verdict.reason

@@ -47,7 +47,7 @@ class Faithfulness(CircuitParameters):
         return self
 
 
-def judge(claim: Any) -> Any:
+def estimate(claim: Any) -> Any:
     raise AssertionError("the spec layer must not measure")
     yield
 
@@ -55,10 +55,10 @@ def judge(claim: Any) -> Any:
 ALL = {
     one.name: one
     for one in (
-        Property("reuse", Reuse, judge, 0.0, 1.0, "how much of the circuits is shared"),
-        Property("necessity", Necessity, judge, -1.0, 1.0, "how much removing hurts"),
-        Property("jaccard", Jaccard, judge, 0.0, 1.0, "overlap of two tasks"),
-        Property("neuron_faithfulness", Faithfulness, judge, None, None, "how much few neurons keep"),
+        Property("reuse", Reuse, estimate, 0.0, 1.0, "how much of the circuits is shared"),
+        Property("necessity", Necessity, estimate, -1.0, 1.0, "how much removing hurts"),
+        Property("jaccard", Jaccard, estimate, 0.0, 1.0, "overlap of two tasks"),
+        Property("neuron_faithfulness", Faithfulness, estimate, None, None, "how much few neurons keep"),
     )
 }
 

@@ -41,7 +41,7 @@ def drive(name, parameters, tasks, answer):
     """The estimate of a property, each of its requests being answered by `answer`."""
     prop = PROPERTIES.get(name)
     sources = {task: TaskSource.make(task, "fixture", task) for task in tasks}
-    steps = prop.judge(Claim(prop.parameters(**parameters), ModelSource("m", "nowhere"), sources))
+    steps = prop.estimate(Claim(prop.parameters(**parameters), ModelSource("m", "nowhere"), sources))
     request = next(steps)
     try:
         while True:
@@ -60,7 +60,7 @@ class Study:
     tasks: dict[str, Fake]
     asked: list = field(default_factory=list)
 
-    def judge(self, name, **parameters):
+    def estimate(self, name, **parameters):
         return drive(name, parameters, self.tasks, self.answer)
 
     def answer(self, request):
@@ -95,7 +95,7 @@ class Opened:
     subject: object
     tasks: dict[str, object]
 
-    def judge(self, name, **parameters):
+    def estimate(self, name, **parameters):
         return drive(name, parameters, self.tasks, self.answer)
 
     def answer(self, request):

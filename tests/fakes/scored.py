@@ -23,7 +23,7 @@ class Scored(Parameters):
     keeps: bool = True
 
 
-def judge(claim: Claim) -> Any:
+def estimate(claim: Claim) -> Any:
     p = claim.parameters
     model = yield Describe(claim.model)
     encoded = yield Encode(claim.model, claim.tasks[p.task])
@@ -33,4 +33,4 @@ def judge(claim: Claim) -> Any:
     return Estimate(value, interval, encoded.n, p.confidence, "betting", "scored", {}, kept=kept)
 
 
-SCORED = Property("scored", Scored, judge, 0.0, 1.0, "values that a test states")
+SCORED = Property("scored", Scored, estimate, 0.0, 1.0, "values that a test states")

@@ -92,7 +92,7 @@ class World:
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate({"size": 6, **parameters})
         claim = Claim(checked, MODEL, {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)})
-        steps = prop.judge(claim)
+        steps = prop.estimate(claim)
         try:
             wanted = next(steps)
             while True:

@@ -52,7 +52,7 @@ def drift(now, against, *, of=None, **parameters):
     p = prop.parameters.model_validate({"of": of, **parameters})
     recorded = isinstance(against, BaselineReference) or against is None
     claim = Claim(p, ModelSource("candidate", "c"), TASKS, against=against if recorded else RELEASED)
-    steps = prop.judge(claim)
+    steps = prop.estimate(claim)
 
     def answer(one):
         return (against if one.model.name == "released" else now).answer(one)

@@ -344,7 +344,7 @@ def test_operators_and_properties_of_ones_own_that_fail_end_nothing(project):
 from pytest_circuits import Estimate
 from pytest_circuits.mutants import mutant
 from pytest_circuits.properties.protocol import Parameters, TaskName
-from pytest_circuits.properties.registration import claimable
+from pytest_circuits.properties.registration import register_property
 from pytest_circuits.measurement.requests import Ablate
 
 
@@ -354,7 +354,7 @@ class Fragile(Parameters):
     task: TaskName
 
 
-@claimable("own_fragile", parameters=Fragile, lowest=0.0, highest=1.0, unit="share")
+@register_property("own_fragile", parameters=Fragile, lowest=0.0, highest=1.0, unit="share")
 def fragile(claim):
     """Divides by the number of right answers."""
     found = yield Ablate(claim.model, claim.tasks[claim.parameters.task], ((),))

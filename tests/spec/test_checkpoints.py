@@ -47,9 +47,9 @@ class Seeds(AnyParameters):
 @pytest.fixture
 def over(catalogue: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Properties over a series, beside those of the test catalogue."""
-    course = Property("course", Course, catalogue.judge, over_series=True, limits=lambda p: p.of.property.range(p.of.parameters))
+    course = Property("course", Course, catalogue.estimate, over_series=True, limits=lambda p: p.of.property.range(p.of.parameters))
     monkeypatch.setitem(PROPERTIES._loaded, "course", course)
-    monkeypatch.setitem(PROPERTIES._loaded, "seeds", Property("seeds", Seeds, catalogue.judge, -1.0, 1.0, over_series=True))
+    monkeypatch.setitem(PROPERTIES._loaded, "seeds", Property("seeds", Seeds, catalogue.estimate, -1.0, 1.0, over_series=True))
 
 
 @pytest.fixture

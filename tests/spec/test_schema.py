@@ -179,7 +179,7 @@ def test_third_party_properties_are_in_the_schema(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(PROPERTIES, "_loaded", dict(PROPERTIES._loaded))
     monkeypatch.setattr(PROPERTIES, "facts", dict(PROPERTIES.facts))
     reuse = PROPERTIES.get("reuse")
-    PROPERTIES.add("mine", Property("mine", reuse.parameters, reuse.judge, summary="my own property"))
+    PROPERTIES.add("mine", Property("mine", reuse.parameters, reuse.estimate, summary="my own property"))
     schema = json_schema()
     text = GOOD.replace("{reuse:", "{mine:")
     assert list(faults(_data(text), schema, schema)) == []

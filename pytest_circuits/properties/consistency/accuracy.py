@@ -27,7 +27,7 @@ class Accuracy(Parameters):
     task: TaskName
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the intact model's answers: the very measurement that the accuracy gate of other claims uses."""
     from ...stats.betting import grouped_mean_interval
 
@@ -84,4 +84,6 @@ def _worst(spread: dict[str, Any]) -> str:
     return f"; lowest: {', '.join(worst)}" if worst else ""
 
 
-ACCURACY = Property("accuracy", Accuracy, judge, 0.0, 1.0, "the intact model does the task", "share of examples", preflight=best_case(0, 1))
+ACCURACY = Property(
+    "accuracy", Accuracy, estimate, 0.0, 1.0, "the intact model does the task", "share of examples", preflight=best_case(0, 1)
+)

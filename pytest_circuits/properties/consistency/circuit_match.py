@@ -92,7 +92,7 @@ class _Found:
     groups: int
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the circuit on discovery examples; compare it, and its resamples, with the known one."""
     from ...stats.membership import random_match
 
@@ -241,6 +241,6 @@ def _told(p: CircuitMatch, details: dict[str, Any]) -> list[str]:
 
 
 CIRCUIT_MATCH = Property(
-    "circuit_match", CircuitMatch, judge, 0.0, 1.0, "the circuit matches one that is known from elsewhere", "share of components",
+    "circuit_match", CircuitMatch, estimate, 0.0, 1.0, "the circuit matches one that is known from elsewhere", "share of components",
     grows=False,
 )  # fmt: skip

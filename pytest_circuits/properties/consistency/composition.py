@@ -40,7 +40,7 @@ WORDS = {
 }
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; average the shares over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
@@ -92,5 +92,5 @@ def _per_layer(circuits: CircuitSet, universe: Universe) -> dict[str, list[float
 
 
 COMPOSITION = Property(
-    "composition", Composition, judge, 0.0, 1.0, "what circuits are made of: heads or MLPs", "share", preflight=best_case(0, 1)
+    "composition", Composition, estimate, 0.0, 1.0, "what circuits are made of: heads or MLPs", "share", preflight=best_case(0, 1)
 )

@@ -51,7 +51,7 @@ def third(layer: int, layers: int) -> str:
     return PARTS[0] if middle < 2 * layers else PARTS[2] if middle > 4 * layers else PARTS[1]
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; average the share of these layers over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
@@ -126,5 +126,5 @@ def _by_layer(found: EvaluatedCircuits, values: Any) -> Any:
 
 
 LAYER_PROFILE = Property(
-    "layer_profile", LayerProfile, judge, 0.0, 1.0, "in which layers circuits lie", "share of a circuit", preflight=best_case(0, 1)
+    "layer_profile", LayerProfile, estimate, 0.0, 1.0, "in which layers circuits lie", "share of a circuit", preflight=best_case(0, 1)
 )

@@ -49,7 +49,7 @@ class Necessity(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find S_P, draw the controls, remove each, compare accuracies."""
     p: Necessity = claim.parameters
     found = yield from shared_set(claim)
@@ -86,7 +86,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 NECESSITY = Property(
     "necessity",
     Necessity,
-    judge,
+    estimate,
     -1.0,
     1.0,
     "removing the shared set hurts more than removing a random set of the same capacity",

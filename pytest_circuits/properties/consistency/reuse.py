@@ -52,7 +52,7 @@ class Reuse(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution of all examples and the intact model's answers; compare the two sides of the split."""
     from ...stats.betting import grouped_mean_interval
 
@@ -160,7 +160,7 @@ def _told(d: dict[str, Any], names: list[str], discovery: int) -> list[str]:
 REUSE = Property(
     "reuse",
     Reuse,
-    judge,
+    estimate,
     0.0,
     1.0,
     "the same components recur over a task's prompts (reuse@P)",

@@ -36,7 +36,7 @@ class SharedSize(CircuitParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution; bootstrap the size of the shared set."""
     import numpy as np
 
@@ -103,7 +103,7 @@ def _limits(p: SharedSize) -> tuple[float, float]:
 SHARED_SIZE = Property(
     "shared_size",
     SharedSize,
-    judge,
+    estimate,
     0.0,
     None,
     "how many components recur over a task's prompts: the size of the shared set",

@@ -78,7 +78,7 @@ class _Comparison:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the shared set as usual, then again under the other choice; bootstrap their overlap."""
     from ...stats.bootstrap import bootstrap_interval
 
@@ -227,7 +227,7 @@ def _limits(p: Stability) -> tuple[float, float]:
 STABILITY = Property(
     "stability",
     Stability,
-    judge,
+    estimate,
     0.0,
     1.0,
     "the same shared set is found again from other examples, templates, corruptions or by another method",

@@ -74,7 +74,7 @@ class Sufficiency(CircuitParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find S_P, draw the controls, keep each on its own, compare accuracies."""
     p: Sufficiency = claim.parameters
     found = yield from shared_set(claim)
@@ -165,7 +165,7 @@ def _limits(p: Sufficiency) -> tuple[float | None, float | None]:
 SUFFICIENCY = Property(
     "sufficiency",
     Sufficiency,
-    judge,
+    estimate,
     -1.0,
     1.0,
     "the shared set on its own does the task, and better than a random set of the same capacity",

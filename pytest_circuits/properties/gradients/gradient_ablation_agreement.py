@@ -35,7 +35,7 @@ class GradientAblationAgreement(GradientCausalParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for the attribution and the sweep; correlate their means."""
     from ...stats import ranks
 
@@ -112,6 +112,6 @@ def _told(d: dict[str, Any]) -> list[str]:
 
 
 GRADIENT_ABLATION_AGREEMENT = Property(
-    "gradient_ablation_agreement", GradientAblationAgreement, judge, -1.0, 1.0,
+    "gradient_ablation_agreement", GradientAblationAgreement, estimate, -1.0, 1.0,
     "the gradient ranking of components agrees with their causal importance", "rank correlation",
 )  # fmt: skip

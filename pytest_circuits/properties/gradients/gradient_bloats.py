@@ -34,7 +34,7 @@ class GradientBloats(BloatRule, GradientCausalParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples of rule rank_gap")] = 2000
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Measure both sides; count."""
     p: GradientBloats = claim.parameters
     sides = yield from gradient_causal(claim)
@@ -42,5 +42,11 @@ def judge(claim: Claim) -> Steps[Estimate]:
 
 
 GRADIENT_BLOATS = Property(
-    "gradient_bloats", GradientBloats, judge, 0.0, None, "how many components have high gradients although they do not matter", "components"
+    "gradient_bloats",
+    GradientBloats,
+    estimate,
+    0.0,
+    None,
+    "how many components have high gradients although they do not matter",
+    "components",
 )

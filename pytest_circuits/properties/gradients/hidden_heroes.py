@@ -32,7 +32,7 @@ class HiddenHeroes(HeroRule, GradientCausalParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples of rule rank_gap")] = 2000
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Measure both sides; count."""
     p: HiddenHeroes = claim.parameters
     sides = yield from gradient_causal(claim)
@@ -40,5 +40,5 @@ def judge(claim: Claim) -> Steps[Estimate]:
 
 
 HIDDEN_HEROES = Property(
-    "hidden_heroes", HiddenHeroes, judge, 0.0, None, "how many components matter although their gradients are low", "components"
+    "hidden_heroes", HiddenHeroes, estimate, 0.0, None, "how many components matter although their gradients are low", "components"
 )

@@ -47,7 +47,7 @@ class JointAblation(SetParameters):
     control_seed: Annotated[int, Field(ge=0)] = 0
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Choose the set; ablate it, and the controls, on evaluation examples."""
     p: JointAblation = claim.parameters
     chosen = yield from choose(claim)
@@ -130,7 +130,7 @@ def _told(d: dict[str, Any], p: JointAblation, chosen: Chosen) -> list[str]:
 
 
 JOINT_ABLATION = Property(
-    "joint_ablation", JointAblation, judge, None, None,
+    "joint_ablation", JointAblation, estimate, None, None,
     "what removing a set of components together costs, alone or against random sets of the same size", "accuracy points or nats",
     limits=lambda p: (-1.0, 1.0) if p.effect == "accuracy" else (None, None),
     preflight=lambda p, prospect: best_case(-1, 1)(p, prospect) if p.effect == "accuracy" else (),

@@ -58,7 +58,7 @@ class Superadditivity(SetParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Choose the set; ablate it whole and member by member on the same examples."""
     p: Superadditivity = claim.parameters
     chosen = yield from choose(claim)
@@ -209,6 +209,6 @@ def limits(p: Superadditivity) -> tuple[float | None, float | None]:
 
 
 SUPERADDITIVITY = Property(
-    "superadditivity", Superadditivity, judge, None, None,
+    "superadditivity", Superadditivity, estimate, None, None,
     "removing a set costs more than its members one by one: they back each other up", "nats or accuracy points", limits=limits,
 )  # fmt: skip

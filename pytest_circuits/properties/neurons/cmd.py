@@ -43,7 +43,7 @@ def distance(gains: Array, whole: Array) -> Array:
     return found
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Bootstrap the area over the groups of the evaluation examples."""
     from ...stats.bootstrap import bootstrap_interval
     from ...stats.groups import group_sums
@@ -69,7 +69,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 CMD = Property(
     "cmd",
     Cmd,
-    judge,
+    estimate,
     0.0,
     None,
     "circuits of growing size behave as the model does: area between the faithfulness curve and 1 (MIB)",

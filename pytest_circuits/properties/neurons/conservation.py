@@ -39,7 +39,7 @@ class ConservationParameters(Parameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Compare the sum over the stream with the metric at every boundary."""
     import numpy as np
 
@@ -130,7 +130,7 @@ def _told(p: ConservationParameters, measured: Conservation, errors: list[float]
 CONSERVATION = Property(
     "conservation",
     ConservationParameters,
-    judge,
+    estimate,
     0.0,
     None,
     "relevance adds up to the metric at every layer, so that scores are shares of it",

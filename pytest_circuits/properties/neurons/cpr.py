@@ -48,7 +48,7 @@ class Cpr(AreaParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """The area is the weighted sum of the gains of the grid's circuits, over what there is to gain."""
     import numpy as np
 
@@ -68,7 +68,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 CPR = Property(
     "cpr",
     Cpr,
-    judge,
+    estimate,
     summary="circuits of growing size carry the behaviour: area under the faithfulness curve (MIB)",
     unit="area under faithfulness; 0.999 for f = 1",
 )

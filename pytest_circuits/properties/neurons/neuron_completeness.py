@@ -21,7 +21,7 @@ class NeuronCompleteness(NeuronCircuit):
     """
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Remove the circuit; the same measurements also give its faithfulness."""
     p: NeuronCompleteness = claim.parameters
     found = yield from two_sided(claim)
@@ -41,7 +41,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 NEURON_COMPLETENESS = Property(
     "neuron_completeness",
     NeuronCompleteness,
-    judge,
+    estimate,
     summary="nothing outside a few neurons carries the behaviour: completeness of a neuron circuit",
     unit="ratio",
 )

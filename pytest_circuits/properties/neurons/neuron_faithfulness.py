@@ -21,7 +21,7 @@ class NeuronFaithfulness(NeuronCircuit):
     """
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Keep the circuit; the same measurements also give its completeness."""
     p: NeuronFaithfulness = claim.parameters
     found = yield from two_sided(claim)
@@ -41,7 +41,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 NEURON_FAITHFULNESS = Property(
     "neuron_faithfulness",
     NeuronFaithfulness,
-    judge,
+    estimate,
     summary="a few neurons carry the behaviour: faithfulness of a neuron circuit",
     unit="ratio",
 )

@@ -33,7 +33,7 @@ class NeuronsToReach(CurveParameters):
     site: SiteName = "mlp_activation"
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Probe sizes until each end of the interval is settled."""
     p: NeuronsToReach = claim.parameters
     reached = yield from reaching(claim, UnitSpace("neuron", p.site), p.reach, p.confidence)
@@ -47,7 +47,7 @@ def judge(claim: Claim) -> Steps[Estimate]:
 NEURONS_TO_REACH = Property(
     "neurons_to_reach",
     NeuronsToReach,
-    judge,
+    estimate,
     1.0,
     None,
     "the smallest number of neurons whose circuit reaches a given faithfulness",

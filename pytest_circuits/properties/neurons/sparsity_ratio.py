@@ -32,7 +32,7 @@ class SparsityRatio(CurveParameters):
     reach: Reach = 0.9
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Both counts, from the same probes as `neurons_to_reach`."""
     p: SparsityRatio = claim.parameters
     activations = yield from reaching(claim, UnitSpace("neuron", "mlp_activation"), p.reach, p.confidence)
@@ -100,7 +100,7 @@ def _ends(reached: Reached) -> tuple[float, float, float]:
 SPARSITY_RATIO = Property(
     "sparsity_ratio",
     SparsityRatio,
-    judge,
+    estimate,
     0.0,
     None,
     "how many times more MLP outputs than MLP activations it takes to reach a given faithfulness",

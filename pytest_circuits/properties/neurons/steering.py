@@ -86,7 +86,7 @@ class _Runs:
         return found
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the cluster on discovery examples, multiply it on evaluation examples, and watch."""
     p: Steering = claim.parameters
     found = yield from examples(claim, p.task)
@@ -305,7 +305,7 @@ def _told(p: Steering, details: dict[str, Any], value: float) -> list[str]:
 STEERING = Property(
     "steering",
     Steering,
-    judge,
+    estimate,
     -1.0,
     1.0,
     "multiplying a cluster of neurons moves the probability of an answer",

@@ -106,7 +106,7 @@ class Side:
     groups: tuple[str, ...] = ()
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Measure the model, take the release from the baseline or measure it too, and compare."""
     p: Drift = claim.parameters
     now = yield from _measured(p, claim, claim.model)
@@ -129,7 +129,7 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
     kept: Json = {"data": {name: one.digest for name, one in zip(tasks, encoded, strict=True)}}
     inner = Claim(p.of.parameters.model_copy(update={"confidence": (1 + p.confidence) / 2}), model, claim.tasks)
     if not p.overlap:
-        estimate: Estimate = yield from p.of.property.judge(inner)
+        estimate: Estimate = yield from p.of.property.estimate(inner)
         about = {"sets": named_sets(estimate.details), "unsettled": estimate.unsettled, "confidence": rounded(estimate.confidence)}
         numbers = {"estimate": rounded(estimate.value), "interval": [rounded(end) for end in estimate.interval], "n": estimate.n}
         return Side({**kept, "of": {**numbers, **about, **estimate.kept}})
@@ -235,6 +235,6 @@ def _growth(p: Drift) -> str | None:
 
 
 DRIFT = Property(
-    "drift", Drift, judge, None, None, "how far a model has moved from a released one: the value of another claim, or its circuit",
+    "drift", Drift, estimate, None, None, "how far a model has moved from a released one: the value of another claim, or its circuit",
     "units of the claim in `of`, or Jaccard", limits=_limits, growth=_growth,
 )  # fmt: skip

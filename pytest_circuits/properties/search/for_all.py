@@ -81,7 +81,7 @@ def holds(p: ForAll, answer: TrialAnswer | None) -> bool | None:
     return answer.metric >= float(p.share or 0) * answer.intact.metric
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the sets, draw, measure all draws in one go, search, shrink."""
     try:
         import hypothesis  # noqa: F401
@@ -320,6 +320,6 @@ def _estimate(
 
 
 FOR_ALL = Property(
-    "for_all", ForAll, judge, 0.0, 1.0, "something holds for all prompts and sets of components, as far as a search can tell",
+    "for_all", ForAll, estimate, 0.0, 1.0, "something holds for all prompts and sets of components, as far as a search can tell",
     "share of examples", grows=False, bound=Bound(at_least=1.0),
 )  # fmt: skip

@@ -74,7 +74,7 @@ def unfit(_: RoleStability, name: str, places: Sequence[float]) -> tuple[str, st
     return "", f"stability over models needs at least {FEWEST}, and {name!r} is a series of {len(places)}: give the model `checkpoints`"
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Measure both sides of each model; correlate the rankings of each pair."""
     p: RoleStability = claim.parameters
     wrong = unfit(p, claim.model.name, range(len(claim.series)))
@@ -284,6 +284,6 @@ def _told(p: RoleStability, details: dict[str, Any], value: float) -> list[str]:
 
 
 ROLE_STABILITY = Property(
-    "role_stability", RoleStability, judge, -1.0, 1.0, "models of a series (seeds) agree on which components matter, or have which role",
+    "role_stability", RoleStability, estimate, -1.0, 1.0, "models of a series (seeds) agree on which components matter, or have which role",
     "rank correlation", over_series=True, unfit=unfit,
 )  # fmt: skip

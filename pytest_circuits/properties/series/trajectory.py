@@ -112,8 +112,8 @@ class SeriesPoint:
         }
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
-    """Judge the inner property on one model after the other; combine the simultaneous intervals."""
+def estimate(claim: Claim) -> Steps[Estimate]:
+    """Estimate the inner property on each model in turn; combine the simultaneous intervals."""
     p: Trajectory = claim.parameters
     series = [(float(i) if model.at is None else model.at, model) for i, model in enumerate(claim.series)]
     wrong = unfit(p, claim.model.name, [at for at, _ in series])
@@ -148,7 +148,7 @@ def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSo
     description = yield from ask(Describe(model))
     found: Estimate | Invalid
     try:
-        found = yield from of.property.judge(Claim(parameters, model, claim.tasks, against=claim.against))
+        found = yield from of.property.estimate(Claim(parameters, model, claim.tasks, against=claim.against))
     except Invalid as problem:
         found = problem
     if isinstance(found, Estimate) and not all(map(isfinite, (found.value, *found.interval))):
@@ -309,6 +309,6 @@ def limits(p: Trajectory) -> tuple[float | None, float | None]:
 
 
 TRAJECTORY = Property(
-    "trajectory", Trajectory, judge, None, None, "how another property moves over a series of models: no drop, emergence, peak, spread",
+    "trajectory", Trajectory, estimate, None, None, "how another property moves over a series of models: no drop, emergence, peak, spread",
     "units of the property in `of`", over_series=True, limits=limits, unfit=unfit,
 )  # fmt: skip

@@ -67,7 +67,7 @@ class CrossTaskAblation(RemovalParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find both shared sets, remove that of A, look at B; that of B is removed too, to compare with."""
     p: CrossTaskAblation = claim.parameters
     source = p.circuit.task if p.circuit else p.task
@@ -169,7 +169,7 @@ def _limits(p: CrossTaskAblation) -> tuple[float | None, float | None]:
 CROSS_TASK_ABLATION = Property(
     "cross_task_ablation",
     CrossTaskAblation,
-    judge,
+    estimate,
     None,
     None,
     "what removing the shared set of one task costs another: an entry of the cross-task matrix",

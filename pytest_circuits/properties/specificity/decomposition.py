@@ -106,7 +106,7 @@ class _Controls:
     reason: str | None = None
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find both sets, remove the part and its controls from every task, compare the drops."""
     p: Decomposition = claim.parameters
     extra = [task for task in p.measured if task not in p.tasks]
@@ -263,7 +263,7 @@ def _told(p: Decomposition, details: dict[str, Any], parts: dict[str, tuple[str,
 DECOMPOSITION = Property(
     "decomposition",
     Decomposition,
-    judge,
+    estimate,
     -1.0,
     1.0,
     "a part of two tasks' shared sets (core, specific, complementary) matters more to its own task than to others",

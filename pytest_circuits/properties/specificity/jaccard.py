@@ -44,7 +44,7 @@ class Jaccard(CircuitParameters):
     resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Ask for both tasks' attribution; bootstrap the overlap of their shared sets."""
     from ...stats import bootstrap, overlap
 
@@ -137,7 +137,7 @@ def _limits(p: Jaccard) -> tuple[float, float]:
 JACCARD = Property(
     "jaccard",
     Jaccard,
-    judge,
+    estimate,
     0.0,
     1.0,
     "overlap of the shared sets of two tasks, beside chance and noise ceiling",

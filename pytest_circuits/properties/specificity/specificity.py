@@ -37,7 +37,7 @@ class Specificity(RemovalParameters):
         return self
 
 
-def judge(claim: Claim) -> Steps[Estimate]:
+def estimate(claim: Claim) -> Steps[Estimate]:
     """Find all shared sets, remove each from the examples of A, compare A's own with the others."""
     from ...stats.betting import grouped_mean_interval
 
@@ -87,7 +87,7 @@ def _told(own: DiscoveredTask, others: list[DiscoveredTask], column: dict[str, A
 SPECIFICITY = Property(
     "specificity",
     Specificity,
-    judge,
+    estimate,
     -1.0,
     1.0,
     "removing a task's own shared set costs it more than removing those of other tasks",

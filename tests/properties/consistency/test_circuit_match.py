@@ -28,7 +28,7 @@ def study(scores=None, n=N):
 
 
 def match(known, made=None, **more):
-    return (made or study()).judge("circuit_match", **{"task": "t", "known": known, "size": 3, "p": 0.9} | more)
+    return (made or study()).estimate("circuit_match", **{"task": "t", "known": known, "size": 3, "p": 0.9} | more)
 
 
 @pytest.mark.parametrize("circuit", ["shared", "mean"])
@@ -57,7 +57,7 @@ def test_contains_and_excludes_are_yes_or_no_with_as_much_certainty_as_the_frequ
     scores[:, UNIVERSE.index([maybe])] = np.where(np.arange(N) % 8 == 0, 0, 2)[:, None]
     scores[:, UNIVERSE.index([never])] = np.where(np.arange(N) % 8 == 0, 1, 0)[:, None]
     made = study(scores)
-    assert made.judge("shared_size", task="t", p=0.85, size=2).details["count"] == 2
+    assert made.estimate("shared_size", task="t", p=0.85, size=2).details["count"] == 2
 
     def answer(known, measure):
         found = match(known, made, size=2, p=0.85, measure=measure)
@@ -131,7 +131,7 @@ def test_a_mean_circuit_that_reaches_no_threshold_is_invalid():
     scores = np.zeros((N, 16))
     scores[np.arange(N), np.arange(N) % 16] = 1
     with pytest.raises(Invalid, match=r"the mean circuit of task 't' is empty: no component has 0\.5"):
-        study(scores).judge("circuit_match", task="t", known=["L0H0"], threshold=0.5, circuit="mean")
+        study(scores).estimate("circuit_match", task="t", known=["L0H0"], threshold=0.5, circuit="mean")
 
 
 def test_an_empty_shared_set_matches_nothing_and_excludes_nothing():
@@ -209,12 +209,12 @@ def test_planted_circuits_are_found_exactly(name):
     made = Opened(open_model(case.model, case.tokenizer), {"t": case.task})
 
     def found(known, **more):
-        return made.judge("circuit_match", task="t", known=known, attribution="atp", size=len(causal), p=0.8, **more)
+        return made.estimate("circuit_match", task="t", known=known, attribution="atp", size=len(causal), p=0.8, **more)
 
     assert found(causal).details["found"]["size"] == len(causal)
     for circuit in ("shared", "mean"):
         assert [found(causal, circuit=circuit, measure=m).value for m in ("recall", "precision", "jaccard", "contains")] == [1, 1, 1, 1]
         assert found(list(dead), circuit=circuit, measure="excludes").value == 1
     assert found(list(dead)).value == 0
-    assert made.judge("shared_size", task="t", attribution="atp", size=len(causal), p=0.8, of="circuit").value == 1
-    assert made.judge("accuracy", task="t").value == 1
+    assert made.estimate("shared_size", task="t", attribution="atp", size=len(causal), p=0.8, of="circuit").value == 1
+    assert made.estimate("accuracy", task="t").value == 1

@@ -50,7 +50,7 @@ def test_accuracy_is_the_mean_over_the_groups_of_the_evaluation_examples():
     """Groups of one and of three examples count the same; the interval is the betting interval."""
     groups = tuple(f"g{i // 2}" if i < 20 else f"h{i // 4}" for i in range(N))
     right = np.arange(N) % 3 > 0
-    found = study(correct=lambda s, mode, n: right, groups=groups, chance=0.25).judge("accuracy", task="t")
+    found = study(correct=lambda s, mode, n: right, groups=groups, chance=0.25).estimate("accuracy", task="t")
     rows = split_by_group(groups, 0.5, 0)[1]
     means = [np.mean([right[i] for i in rows if groups[i] == g]) for g in dict.fromkeys(groups[i] for i in rows)]
     assert found.value == pytest.approx(np.mean(means))
@@ -65,7 +65,7 @@ def test_accuracy_is_the_mean_over_the_groups_of_the_evaluation_examples():
 
 def test_accuracy_has_no_gate_since_it_is_the_accuracy():
     """A model that is always wrong is measured, not refused, whatever min_accuracy says."""
-    found = study(correct=lambda s, mode, n: np.zeros(n, bool), chance=0.5).judge("accuracy", task="t", min_accuracy=0.9)
+    found = study(correct=lambda s, mode, n: np.zeros(n, bool), chance=0.5).estimate("accuracy", task="t", min_accuracy=0.9)
     assert found.value == 0 and found.interval[0] == 0 and 0 < found.interval[1] < 0.3
     assert "not clearly above the 0.500" in found.details["told"][0]
 
@@ -73,7 +73,7 @@ def test_accuracy_has_no_gate_since_it_is_the_accuracy():
 def test_accuracy_in_sample_counts_all_examples():
     """And only them: the intact model is the only thing that is measured."""
     made = study(correct=lambda s, mode, n: np.arange(n) < 30)
-    found = made.judge("accuracy", task="t", split="in_sample")
+    found = made.estimate("accuracy", task="t", split="in_sample")
     assert (found.n, found.value) == (N, 0.75)
     assert [type(one).__name__ for one in made.asked] == ["Encode", "Ablate"]
     assert made.asked[1].sets == ((),)
@@ -81,7 +81,7 @@ def test_accuracy_in_sample_counts_all_examples():
 
 def test_accuracy_with_too_few_groups_is_invalid():
     with pytest.raises(Invalid, match="form 3 groups"):
-        study(groups=tuple(f"g{i % 3}" for i in range(N))).judge("accuracy", task="t")
+        study(groups=tuple(f"g{i % 3}" for i in range(N))).estimate("accuracy", task="t")
 
 
 # shared_size
@@ -92,11 +92,11 @@ def test_shared_size_counts_the_units_in_a_share_p_of_the_discovery_circuits():
     scores = circuits(["L0H0", "L0MLP"], ["L0H0", "L3H1"], ["L0H0", "L0MLP"], ["L0H0", "L2MLP"])
     made = study(scores)
     for p, units in ((0.9, ["L0H0"]), (0.35, ["L0H0", "L0MLP"])):
-        found = made.judge("shared_size", task="t", p=p, size=2)
+        found = made.estimate("shared_size", task="t", p=p, size=2)
         assert found.value == len(units) / 16
         assert found.details["shared_set"]["units"] == units
         assert found.interval[0] <= found.value <= found.interval[1]
-        of_circuit = made.judge("shared_size", task="t", p=p, size=2, of="circuit")
+        of_circuit = made.estimate("shared_size", task="t", p=p, size=2, of="circuit")
         assert of_circuit.value == len(units) / 2
     details = plain(found.details)
     assert details["shared_set"] | {"units": 0} == {"units": 0, "size": 2, "heads": 1, "mlps": 1, "per_layer": [2, 0, 0, 0]}
@@ -107,7 +107,7 @@ def test_shared_size_of_a_threshold_circuit_is_a_share_of_the_mean_circuit():
     scores = np.zeros((N, 16))
     scores[:, 0] = np.where(np.arange(N) % 2, 4, 2)
     scores[:, 5] = 1
-    found = study(scores).judge("shared_size", task="t", p=0.9, threshold=0.3, of="circuit")
+    found = study(scores).estimate("shared_size", task="t", p=0.9, threshold=0.3, of="circuit")
     discovery = split_by_group(GROUPS, 0.5, 0)[0]
     mean = 2 - np.mean(discovery % 2)
     assert found.details["mean_circuit_size"] == pytest.approx(mean)
@@ -120,7 +120,7 @@ def test_more_units_than_a_circuit_has_can_be_shared_but_not_more_than_1_over_p_
     """Each of three units is in two of three circuits of two: S at P = 0.6 has three, 1.5 circuits."""
     scores = circuits(["L0H0", "L0H1"], ["L0H1", "L0H2"], ["L0H2", "L0H0"])[:39]
     made = Study(UNIVERSE, {"t": Fake(scores)})
-    found = made.judge("shared_size", task="t", p=0.5, size=2, of="circuit", split="in_sample")
+    found = made.estimate("shared_size", task="t", p=0.5, size=2, of="circuit", split="in_sample")
     assert found.value == 1.5 and found.interval[1] <= 2
     assert SHARED_SIZE.range(SharedSize(task="t", p=0.5, of="circuit")) == (0, 2)
     assert SHARED_SIZE.range(SharedSize(task="t", p=0.5)) == (0, 1)
@@ -131,16 +131,16 @@ def test_the_shared_set_comes_from_the_discovery_examples():
     scores = planted_scores(N, UNIVERSE, ["L0H0"])
     scores[EVALUATION] = planted_scores(N, UNIVERSE, ["L3H0", "L3MLP"], 1)[EVALUATION]
     made = study(scores)
-    found = made.judge("shared_size", task="t", p=0.9, size=2)
+    found = made.estimate("shared_size", task="t", p=0.9, size=2)
     assert (found.details["shared_set"]["units"], found.n) == (["L0H0"], 20)
-    assert made.judge("circuit_match", task="t", known=["L0H0"], p=0.9, size=2).value == 1
-    assert made.judge("composition", task="t", size=2).value == 0.5
+    assert made.estimate("circuit_match", task="t", known=["L0H0"], p=0.9, size=2).value == 1
+    assert made.estimate("composition", task="t", size=2).value == 0.5
 
 
 def test_an_empty_shared_set_has_size_0_and_says_so():
     scores = np.zeros((N, 16))
     scores[np.arange(N), np.arange(N) % 16] = 1
-    found = study(scores).judge("shared_size", task="t", p=0.9, size=1)
+    found = study(scores).estimate("shared_size", task="t", p=0.9, size=1)
     assert found.value == 0 and found.details["empty_shared_set"] and "it is empty" in found.details["told"][0]
 
 
@@ -148,13 +148,13 @@ def test_an_empty_shared_set_has_size_0_and_says_so():
 def test_a_shared_set_that_needs_every_example_settles_nothing(p, settled):
     """20 discovery examples: P = 0.95 asks for 19.0 of them, in exact arithmetic; of 19 it would be all."""
     made = Study(UNIVERSE, {"t": Fake(planted_scores(38, UNIVERSE, ["L0H0"]))})
-    found = made.judge("shared_size", task="t", p=p, size=1)
+    found = made.estimate("shared_size", task="t", p=p, size=1)
     assert found.details["discovery"] == 19
     assert (found.unsettled is None) == settled
 
 
 def test_a_bound_of_p_exactly_at_all_but_one_example_settles():
-    found = study().judge("shared_size", task="t", p=0.95, size=1)
+    found = study().estimate("shared_size", task="t", p=0.95, size=1)
     assert found.details["discovery"] == 20 and found.unsettled is None
 
 
@@ -172,7 +172,7 @@ def test_composition_averages_the_shares_of_the_evaluation_examples():
         "mlp_share_of_mlps": (1 + 2 * second) / 4,
     }
     for what, value in expected.items():
-        found = made.judge("composition", task="t", size=4, what=what)
+        found = made.estimate("composition", task="t", size=4, what=what)
         assert found.value == pytest.approx(value)
         assert found.interval[0] < value < found.interval[1]
     details = plain(found.details)
@@ -186,11 +186,11 @@ def test_examples_without_a_circuit_are_left_out_of_the_composition_and_counted(
     """Otherwise their 0 of 0 MLPs would count as something."""
     scores = circuits(["L0MLP", "L1MLP"])
     scores[EVALUATION[:5]] = 0
-    found = study(scores).judge("composition", task="t", size=2)
+    found = study(scores).estimate("composition", task="t", size=2)
     assert (found.value, found.n, found.details["examples_without_circuit"]) == (1, 15, 5)
     scores[EVALUATION] = 0
     with pytest.raises(Invalid, match="none of the 20 evaluation examples"):
-        study(scores).judge("composition", task="t", size=2)
+        study(scores).estimate("composition", task="t", size=2)
 
 
 # layer_profile
@@ -226,8 +226,8 @@ def test_layer_profile_averages_the_share_of_the_layers_by_count_and_by_score():
         ({"part": "late"}, 1 / 3 * (1 - second) + second / 2, 1 / 6 * (1 - second) + 2 / 3 * second),
         ({"layers": [0, 2]}, 2 / 3 * (1 - second) + second / 2, 5 / 6 * (1 - second) + second / 3),
     ):
-        assert made.judge("layer_profile", task="t", size=3, **given_layers).value == pytest.approx(count)
-        found = made.judge("layer_profile", task="t", size=3, weight="attribution", **given_layers)
+        assert made.estimate("layer_profile", task="t", size=3, **given_layers).value == pytest.approx(count)
+        found = made.estimate("layer_profile", task="t", size=3, weight="attribution", **given_layers)
         assert found.value == pytest.approx(score)
         assert found.interval[0] <= found.value <= found.interval[1]
     details = plain(found.details)
@@ -240,11 +240,11 @@ def test_only_scores_inside_the_circuit_weigh_in_the_layer_profile():
     """Half of all |score| lies outside, in another layer."""
     scores = circuits(["L0H0", "L3H0"])
     scores[:, UNIVERSE.index(["L1H0", "L1H1", "L1H2"])] = -0.9
-    assert study(scores).judge("layer_profile", task="t", size=2, part="early", weight="attribution").value == pytest.approx(2 / 3)
+    assert study(scores).estimate("layer_profile", task="t", size=2, part="early", weight="attribution").value == pytest.approx(2 / 3)
 
 
 def test_layer_profile_says_that_sums_over_readers_favour_early_layers():
-    told = [study().judge("layer_profile", task="t", part="early", attribution=method).details["told"] for method in ("eap", "atp")]
+    told = [study().estimate("layer_profile", task="t", part="early", attribution=method).details["told"] for method in ("eap", "atp")]
     assert [any("favours early" in line for line in lines) for lines in told] == [True, False]
 
 
@@ -257,13 +257,13 @@ def test_layer_profile_says_that_sums_over_readers_favour_early_layers():
 )
 def test_layers_that_do_not_exist_and_all_layers_are_invalid(given_layers, reason):
     with pytest.raises(Invalid, match=reason):
-        study().judge("layer_profile", task="t", **given_layers)
+        study().estimate("layer_profile", task="t", **given_layers)
 
 
 def test_a_third_without_layers_is_invalid():
     made = Study(Universe(1, 20), {"t": Fake(planted_scores(N, Universe(1, 20), ["L0H0"]))})
     with pytest.raises(Invalid, match="a model of 1 layers has none in its early third"):
-        made.judge("layer_profile", task="t", part="early")
+        made.estimate("layer_profile", task="t", part="early")
 
 
 @pytest.mark.parametrize(
@@ -290,23 +290,23 @@ CALLS = [
 def test_the_gate_and_the_degenerate_scores_hold_for_every_property(name, more):
     """A model that cannot do the task, zero scores, K of all components, and a P that asks for a single example."""
     with pytest.raises(Invalid, match="no behaviour to explain"):
-        study(correct=lambda s, mode, n: np.zeros(n, bool)).judge(name, task="t", **more)
+        study(correct=lambda s, mode, n: np.zeros(n, bool)).estimate(name, task="t", **more)
     with pytest.raises(Invalid, match="may be no behaviour to explain"):
-        study(correct=lambda s, mode, n: np.arange(n) % 8 > 1, chance=0.7).judge(name, task="t", **more)
+        study(correct=lambda s, mode, n: np.arange(n) % 8 > 1, chance=0.7).estimate(name, task="t", **more)
     with pytest.raises(Invalid, match="scores of task 't' are zero"):
-        study(np.zeros((N, 16))).judge(name, task="t", **more)
+        study(np.zeros((N, 16))).estimate(name, task="t", **more)
     with pytest.raises(Invalid, match="all 16 components"):
-        study().judge(name, task="t", size="100%", **more)
+        study().estimate(name, task="t", size="100%", **more)
     with pytest.raises(Invalid, match="form 4 groups"):
-        study(groups=tuple(f"g{i % 4}" for i in range(N))).judge(name, task="t", **more)
+        study(groups=tuple(f"g{i % 4}" for i in range(N))).estimate(name, task="t", **more)
     if name not in ("composition", "layer_profile"):
         with pytest.raises(Invalid, match="is a single one"):
-            study().judge(name, task="t", p=0.01, **more)
+            study().estimate(name, task="t", p=0.01, **more)
 
 
 @pytest.mark.parametrize(("name", "more"), [("accuracy", {}), *CALLS])
 def test_the_same_study_gives_the_same_numbers(name, more):
-    first, second = (study().judge(name, task="t", **({} if name == "accuracy" else {"size": 2}), **more) for _ in range(2))
+    first, second = (study().estimate(name, task="t", **({} if name == "accuracy" else {"size": 2}), **more) for _ in range(2))
     assert first == second
     plain(first.details)
     assert all(isinstance(line, str) for line in first.details["told"]) and first.details["told"]

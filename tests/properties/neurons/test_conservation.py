@@ -20,7 +20,7 @@ from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Conserve, Describe, Encode, Part
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.conservation import ConservationParameters, _largest, judge
+from pytest_circuits.properties.neurons.conservation import ConservationParameters, _largest, estimate
 from pytest_circuits.properties.protocol import Claim
 from tests.fakes import tiny
 
@@ -46,7 +46,7 @@ def canned(totals, metric, biases=None, correct=None, **parameters):
             return Conservation(names, np.asarray(totals, float), metric, None if biases is None else np.asarray(biases, float))
         return Outcome(right[None], metric[None].astype(np.float32), np.zeros((1, n), np.float32))
 
-    steps = judge(Claim(ConservationParameters(task="t", split="in_sample", **parameters), MODEL, {"t": TASK}))
+    steps = estimate(Claim(ConservationParameters(task="t", split="in_sample", **parameters), MODEL, {"t": TASK}))
     request = next(steps)
     while True:
         try:
@@ -146,18 +146,18 @@ def measured(name, tmp_path, **parameters):
 def test_real_models_conserve_under_the_rules_and_not_without(name, tmp_path):
     """Untrained as they are; the second time from the store."""
     lab, claim = measured(name, tmp_path)
-    found, cost = lab.run(judge(claim))
+    found, cost = lab.run(estimate(claim))
     assert decide(found, Bound(at_most=1e-4)).kind == CERTIFIED and cost.measured > 0
-    again, warm = lab.run(judge(claim))
+    again, warm = lab.run(estimate(claim))
     assert warm.measured == 0 and again == found
     lab, claim = measured(name, tmp_path, rules="none")
-    assert decide(lab.run(judge(claim))[0], Bound(at_most=1e-4)).kind == REFUTED
+    assert decide(lab.run(estimate(claim))[0], Bound(at_most=1e-4)).kind == REFUTED
 
 
 def test_a_plan_counts_a_forward_and_a_backward_a_batch(tmp_path):
     """Without measuring: the intact model and the conservation of 12 examples."""
     lab, claim = measured("llama", tmp_path)
     lab.result(Describe(MODEL))
-    plan = Planner(lab).add(judge(claim))
+    plan = Planner(lab).add(estimate(claim))
     assert plan.requests == {"Encode": 1, "Ablate": 1, "Conserve": 1} and plan.notes == ()
     assert (plan.forwards, plan.backwards) == (2, 1)

@@ -20,7 +20,7 @@ from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.steering import Steering, _controls, judge
+from pytest_circuits.properties.neurons.steering import Steering, _controls, estimate
 from pytest_circuits.properties.protocol import Claim, task_names
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.crossed import crossed_interval
@@ -55,7 +55,7 @@ def canned(answer, foils=None, scores=None, correct=None, prompts=None, other_pr
         right = np.broadcast_to(np.ones(N, bool) if correct is None else correct, p.shape)
         return Outcome(right, (q if request.metric == "foil_prob" else p).astype(np.float32), np.log(p).astype(np.float32))
 
-    steps = judge(Claim(Steering(task="t", split="in_sample", **parameters), MODEL, TASKS))
+    steps = estimate(Claim(Steering(task="t", split="in_sample", **parameters), MODEL, TASKS))
     request = next(steps)
     while True:
         try:
@@ -255,7 +255,7 @@ def test_on_a_real_model_the_curve_equals_weight_surgery(tmp_path):
     """Answer and foils, at every factor, over two layers; and the second time nothing is measured."""
     units = ["L0N3", "L0N30", "L2N7"]
     model, task, _, lab, claim = real(tmp_path, factor=-4.0, units=units, draws=2)
-    found, cost = lab.run(judge(claim))
+    found, cost = lab.run(estimate(claim))
     intact, twin = probabilities(model, task), scaled(model, units, -4)
     assert found.value == pytest.approx((probabilities(twin, task) - intact).mean(), abs=1e-5)
     assert abs(found.value) > 1e-4
@@ -263,13 +263,13 @@ def test_on_a_real_model_the_curve_equals_weight_surgery(tmp_path):
         twin = scaled(model, units, entry["factor"])
         assert entry["answer"] == pytest.approx(probabilities(twin, task).mean(), abs=1e-5)
         assert entry["foils"] == pytest.approx(probabilities(twin, task, foils=True).mean(), abs=1e-5)
-    assert cost.measured > 0 and lab.run(judge(claim))[1].measured == 0
+    assert cost.measured > 0 and lab.run(estimate(claim))[1].measured == 0
 
 
 def test_on_a_real_model_another_answer_to_the_same_prompts_is_watched(tmp_path):
     """The other task's answer is the first foil; its pairs stand the other way round."""
     model, task, other, lab, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other", draws=2)
-    found, _ = lab.run(judge(claim))
+    found, _ = lab.run(estimate(claim))
     subject = open_model(model)
     scores = np.abs(subject.attribute(task, "relp", level="neuron", reduce="mean").scores[0])
     units = [subject.anatomy.universe.names("neuron")[i] for i in np.argsort(-scores, kind="stable")[:12]]
@@ -294,5 +294,5 @@ def test_a_plan_names_every_request(tmp_path):
     """Seven factors on two tasks, the intact model's gate, the ranking, encodings; no notes."""
     _, _, _, lab, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other")
     lab.result(Describe(MODEL))
-    plan = Planner(lab).add(judge(claim))
+    plan = Planner(lab).add(estimate(claim))
     assert plan.notes == () and plan.requests == {"Ablate": 15, "Attribute": 1, "Encode": 2}

@@ -31,7 +31,7 @@ class Bench:
     def __init__(self):
         self.points, self.confidences, self.tasks = {}, [], []
 
-    def judge(self, claim):
+    def estimate(self, claim):
         yield Describe(claim.model)
         self.confidences.append(claim.parameters.confidence)
         self.tasks.append(dict(claim.tasks))
@@ -47,9 +47,9 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     made = Bench()
-    entry = Property("stated", Stated, lambda claim: made.judge(claim), 0.0, 1.0, unit="share")
+    entry = Property("stated", Stated, lambda claim: made.estimate(claim), 0.0, 1.0, unit="share")
     monkeypatch.setitem(PROPERTIES._loaded, "stated", entry)
-    monkeypatch.setitem(PROPERTIES._loaded, "over", Property("over", Stated, made.judge, over_series=True))
+    monkeypatch.setitem(PROPERTIES._loaded, "over", Property("over", Stated, made.estimate, over_series=True))
     return made
 
 
@@ -59,7 +59,7 @@ def run(bench, points, ats=None, **parameters):
     series = tuple(ModelSource(f"m@{at:g}", f"p{at:g}", at=at) for at in ats)
     bench.points = dict(zip([one.name for one in series], points, strict=True))
     p = Trajectory.model_validate({"of": {"stated": {}}, "shape": "no_drop", **parameters})
-    steps = TRAJECTORY.judge(Claim(p, series[-1], {"t": "the task"}, series))
+    steps = TRAJECTORY.estimate(Claim(p, series[-1], {"t": "the task"}, series))
     try:
         asked = next(steps)
         while True:
@@ -134,7 +134,7 @@ def test_every_curve_within_the_intervals_has_its_value_within_the_interval(shap
     """That is what makes simultaneous intervals enough; and the value is that of the definition."""
     with pytest.MonkeyPatch.context() as patch:
         made = Bench()
-        patch.setitem(PROPERTIES._loaded, "stated", Property("stated", Stated, made.judge, 0.0, 1.0))
+        patch.setitem(PROPERTIES._loaded, "stated", Property("stated", Stated, made.estimate, 0.0, 1.0))
         cut = min(cut, len(data) - 1)
         at = {"at": 10.0 * (cut + 1)} if shape in ("emerges_by", "peaks_before") else {}
         points = []
@@ -245,7 +245,7 @@ def test_the_range_follows_from_that_of_the_inner_property(bench, shape, expecte
     """So that bounds that say nothing can be refused."""
     at = {"at": 1.0} if shape in ("emerges_by", "peaks_before") else {}
     assert TRAJECTORY.range(Trajectory.model_validate({"of": {"stated": {}}, "shape": shape, **at})) == expected
-    PROPERTIES._loaded["stated"] = Property("stated", Stated, bench.judge)
+    PROPERTIES._loaded["stated"] = Property("stated", Stated, bench.estimate)
     low, high = TRAJECTORY.range(Trajectory.model_validate({"of": {"stated": {}}, "shape": shape, **at}))
     assert (low, high) == ((0.0, None) if shape == "spread" else (None, None))
 

@@ -77,10 +77,10 @@ def test_threshold_takes_the_place_of_size_in_every_property_of_circuits():
     """Scores 4, 3, 2, 1: two units have 30%; by size there would be one."""
     scores = np.tile([4, 3, 2, 1, 0, 0, 0, 0], (N, 1))
     made = Study(UNIVERSE, {"t": Fake(scores)})
-    found = made.judge("reuse", task="t", p=0.9, threshold=0.3)
+    found = made.estimate("reuse", task="t", p=0.9, threshold=0.3)
     assert found.details["shared_set"]["units"] == ["L0H0", "L0H1"]
-    assert made.judge("composition", task="t", threshold=0.15, what="mlp_share_of_mlps").details["mean_circuit_size"] == 3
-    removed = made.judge("necessity", task="t", p=0.9, threshold=0.3, control="c3_any", draws=20)
+    assert made.estimate("composition", task="t", threshold=0.15, what="mlp_share_of_mlps").details["mean_circuit_size"] == 3
+    removed = made.estimate("necessity", task="t", p=0.9, threshold=0.3, control="c3_any", draws=20)
     assert removed.details["shared_set"]["size"] == 2
 
 
@@ -94,13 +94,13 @@ def test_threshold_takes_the_place_of_size_in_every_property_of_circuits():
 )
 def test_thresholds_that_choose_nothing_or_everything_are_invalid(scores, threshold, reason):
     with pytest.raises(Invalid, match=reason):
-        Study(UNIVERSE, {"t": Fake(scores)}).judge("reuse", task="t", threshold=threshold)
+        Study(UNIVERSE, {"t": Fake(scores)}).estimate("reuse", task="t", threshold=threshold)
 
 
 def test_an_empty_shared_set_of_threshold_circuits_advises_a_lower_threshold():
     scores = np.eye(8)[np.arange(N) % 8]
     with pytest.raises(Invalid, match="Lower p or lower threshold"):
-        Study(UNIVERSE, {"t": Fake(scores)}).judge("necessity", task="t", threshold=0.5)
+        Study(UNIVERSE, {"t": Fake(scores)}).estimate("necessity", task="t", threshold=0.5)
 
 
 def test_size_and_threshold_exclude_each_other():
@@ -129,7 +129,7 @@ def contrastive(by, here, *others, **more):
     """The circuits, as rows of unit names, of every example of task a against the others."""
     tasks = {"a": Fake(here), **{f"b{i}": Fake(other) for i, other in enumerate(others)}}
     made = Study(UNIVERSE, tasks)
-    found = made.judge("shared_size", task="a", contrast=list(tasks), contrast_by=by, p=0.9, split="in_sample", **more)
+    found = made.estimate("shared_size", task="a", contrast=list(tasks), contrast_by=by, p=0.9, split="in_sample", **more)
     return found.details["shared_set"]["units"], made, found
 
 
@@ -139,7 +139,7 @@ def test_a_component_that_every_task_uses_is_not_in_a_contrastive_circuit(by):
     shared = planted_scores(N, UNIVERSE, ["L0MLP"], noise=0.1)
     here = shared.copy()
     here[:, UNIVERSE.index(["L1H1"])] = 0.9
-    plain = Study(UNIVERSE, {"a": Fake(here)}).judge("shared_size", task="a", size=1, p=0.9, split="in_sample")
+    plain = Study(UNIVERSE, {"a": Fake(here)}).estimate("shared_size", task="a", size=1, p=0.9, split="in_sample")
     assert plain.details["shared_set"]["units"] == ["L0MLP"]
     assert contrastive(by, here, planted_scores(N, UNIVERSE, ["L0MLP"], 1, 0.1), size=1)[0] == ["L1H1"]
 
@@ -166,7 +166,7 @@ def test_contrast_uses_the_discovery_examples_of_the_other_tasks_only():
     other = planted_scores(N, UNIVERSE, ["L0MLP"])
     other[evaluation] = 100 * planted_scores(N, UNIVERSE, ["L1H1"], 2)[evaluation]
     made = Study(UNIVERSE, {"a": Fake(here), "b": Fake(other)})
-    found = made.judge("reuse", task="a", contrast=["b"], size=1, p=0.9)
+    found = made.estimate("reuse", task="a", contrast=["b"], size=1, p=0.9)
     assert found.details["shared_set"]["units"] == ["L1H1"] and found.value == 1
 
 
@@ -191,7 +191,7 @@ def test_a_contrast_task_must_be_done_and_must_have_scores():
         contrastive("share", here, np.zeros((N, 8)))
     unable = Study(UNIVERSE, {"a": Fake(here), "b": Fake(here, lambda names, mode, n: np.zeros(n, bool))})
     with pytest.raises(Invalid, match="answers 0 of 20 examples of task 'b' correctly"):
-        unable.judge("reuse", task="a", contrast=["b"])
+        unable.estimate("reuse", task="a", contrast=["b"])
 
 
 def test_examples_without_scores_have_no_contrastive_circuit_and_do_not_dilute_the_others():
@@ -201,7 +201,7 @@ def test_examples_without_scores_have_no_contrastive_circuit_and_do_not_dilute_t
     other = np.tile([6, 4, 0, 0, 0, 0, 0, 0], (N, 1))
     other[::2] = 0
     made = Study(UNIVERSE, {"a": Fake(here), "b": Fake(other)})
-    found = made.judge("composition", task="a", contrast=["b"], size=2, split="in_sample")
+    found = made.estimate("composition", task="a", contrast=["b"], size=2, split="in_sample")
     assert found.details["examples_without_circuit"] == N // 4
     assert found.details["mean_circuit_size"] == 1  # .1 − 0; .5 − .6 and .4 − .4 are not positive
 
@@ -216,8 +216,8 @@ def test_two_tasks_are_each_contrasted_with_the_other():
     """The same list serves both: their contrastive circuits share nothing, their plain ones half."""
     a, b = planted_scores(N, UNIVERSE, ["L0MLP", "L1H0"]), planted_scores(N, UNIVERSE, ["L0MLP", "L1H1"], 1)
     made = Study(UNIVERSE, {"a": Fake(a), "b": Fake(b)})
-    assert made.judge("jaccard", tasks=["a", "b"], size=2, p=0.9).value == pytest.approx(1 / 3)
-    assert made.judge("jaccard", tasks=["a", "b"], size=1, p=0.9, contrast=["a", "b"]).value == 0
+    assert made.estimate("jaccard", tasks=["a", "b"], size=2, p=0.9).value == pytest.approx(1 / 3)
+    assert made.estimate("jaccard", tasks=["a", "b"], size=1, p=0.9, contrast=["a", "b"]).value == 0
 
 
 def test_contrast_tasks_are_references_that_come_after_the_task_and_must_make_sense():
@@ -230,4 +230,4 @@ def test_contrast_tasks_are_references_that_come_after_the_task_and_must_make_se
         Reuse(task="a", contrast=["b"], contrast_by="ratio")
     made = Study(UNIVERSE, {"a": Fake(planted_scores(N, UNIVERSE, ["L0H0"])), "b": Fake(planted_scores(N, UNIVERSE, ["L1H0"]))})
     with pytest.raises(Invalid, match="contrast names only 'b'"):
-        made.judge("jaccard", tasks=["a", "b"], contrast=["b"])
+        made.estimate("jaccard", tasks=["a", "b"], contrast=["b"])

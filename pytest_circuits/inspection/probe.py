@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import ModelError, suggestion
 from ..model.architectures import FAMILIES, Family
-from ..model.config_sizes import ModelSizes, model_sizes
+from ..model.config_sizes import ModelSizes, config_sizes
 from .module_calls import Flow, ModuleCall, record
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def probe(model: nn.Module) -> Anatomy:
     from ..model.layout import assemble
     from .self_check import self_check
 
-    sizes = model_sizes(model)
+    sizes = config_sizes(model.config)
     flow = record(model, sizes)
     found: dict[str, str] = {"layers": flow.layers}
     problems: list[str] = []

@@ -16,6 +16,7 @@ from ..core.results import Description, Encoded
 from ..core.sources import ModelSource, TaskSource
 from ..core.units import Universe
 from ..errors import CircuitsError, Invalid, ModelError
+from ..model.config_sizes import config_universe
 from . import synthetic as invented
 from .cost_model import passes
 from .example_selection import examples_of
@@ -23,11 +24,6 @@ from .executor import Executor
 from .fingerprints import cached_config
 from .incremental import joined, pieces, unextended
 from .requests import Ablate, AnyRequest, Describe, Encode, LoadTask, Part, PlanBoundary, Sweep
-
-_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
-_HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
-_NEURONS = ("intermediate_size", "n_inner", "ffn_dim")
-_WIDTH = ("hidden_size", "n_embd", "d_model")
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ class Planner:
 
 
 def universe_of(model: ModelSource) -> Universe:
-    """Layers, heads and neurons from config.json alone. Raises `ModelError` where there is none, or it does not say."""
+    """The universe of a model, from its config.json alone. Raises `ModelError` where there is none, or it does not say."""
     path = cached_config(model)
     if path is None:
         raise ModelError(f"model {model.describe()} cannot be planned for: its config.json is not here, and a plan loads nothing")
@@ -162,15 +158,12 @@ def universe_of(model: ModelSource) -> Universe:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise ModelError(f"model {model.describe()}: {path} cannot be read ({problem})") from None
-    config = {**config, **config["text_config"]} if isinstance(config.get("text_config"), dict) else config
-    layers, heads, neurons = (_first(config, names) for names in (_LAYERS, _HEADS, _NEURONS))
-    if layers is None or heads is None:
-        raise ModelError(f"model {model.describe()} cannot be planned for: {path} does not say how many layers and heads it has")
-    return Universe(layers, heads, neurons or 4 * (_first(config, _WIDTH) or 0))
-
-
-def _first(config: dict[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((config[name] for name in names if isinstance(config.get(name), int)), None)
+    if not isinstance(config, dict):
+        raise ModelError(f"model {model.describe()}: {path} is not a JSON object")
+    try:
+        return config_universe(config)
+    except ModelError as problem:
+        raise ModelError(f"model {model.describe()} cannot be planned for: {problem} ({path})") from None
 
 
 def _count(part: Part, encoded: Encoded) -> int:

@@ -11,7 +11,7 @@ from torch import nn
 from ..core.units import Universe
 from ..errors import ModelError, OptionError
 from .architectures import Family
-from .config_sizes import ModelSizes, model_sizes
+from .config_sizes import ModelSizes, config_sizes
 from .norms import Norm, norm_of
 from .projections import Reader, in_out, readers
 
@@ -108,7 +108,7 @@ def _find(root: nn.Module, path: str, where: str) -> nn.Module:
 
 def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
     """The parts that a family names, in this model. Raises `ModelError` for a part that is missing or has the wrong shape."""
-    sizes = model_sizes(model)
+    sizes = config_sizes(model.config)
     where = f"a {sizes.architecture} model"
     layers: Any = _find(model, family.layers, where)
     if len(layers) != sizes.layers:

@@ -107,7 +107,7 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
 
     Planner(new_lab()).add(steps())
     describe, encoded, scores, neurons, mean, outcome, sweep, norms, conserved = seen
-    assert (describe.universe, encoded.n, len(encoded.groups)) == (UNIVERSE, N, N)
+    assert (describe.universe, encoded.n, len(encoded.groups)) == (replace(UNIVERSE, kv_heads=UNIVERSE.heads), N, N)
     half = scores.scores.shape[0]
     assert (scores.scores.shape, neurons.scores.shape, mean.scores.shape) == ((half, 8), (N, 16), (1, 8))
     assert isinstance(scores, Attribution)
@@ -200,9 +200,9 @@ def test_costs_are_counted_in_batched_calls(request_, n, expected):
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 100}, Universe(4, 8, 100)),
-        ({"n_layer": 12, "n_head": 12, "n_embd": 768, "n_inner": None}, Universe(12, 12, 3072)),
-        ({"text_config": {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 9}}, Universe(2, 4, 9)),
+        ({"num_hidden_layers": 4, "num_attention_heads": 8, "intermediate_size": 100}, Universe(4, 8, 100, 8)),
+        ({"n_layer": 12, "n_head": 12, "n_embd": 768, "n_inner": None}, Universe(12, 12, 3072, 12)),
+        ({"text_config": {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 9}}, Universe(2, 4, 9, 4)),
     ],
 )
 def test_the_universe_is_read_from_the_config(tmp_path, config, expected):
@@ -213,7 +213,7 @@ def test_the_universe_is_read_from_the_config(tmp_path, config, expected):
 def test_a_config_that_does_not_say_is_refused(tmp_path):
     """No guess at the size of a model."""
     source = model_directory(tmp_path / "m", config={"hidden_size": 8})
-    with pytest.raises(ModelError, match="does not say how many layers and heads"):
+    with pytest.raises(ModelError, match="names no attention heads"):
         universe_of(source)
     with pytest.raises(ModelError, match=r"config.json is not here"):
         universe_of(ModelSource("l", loader="a:b"))

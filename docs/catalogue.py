@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import CircuitParameters, Parameters, Property
+from pytest_circuits.properties.parameters import CircuitParameters, Parameters
+from pytest_circuits.properties.protocol import Property
 
 PAGE = Path(__file__).parent / "reference" / "properties.md"
 HEAD = """# Properties

@@ -15,7 +15,8 @@ from pytest_circuits.measurement.dispatch import call
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Claim, task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.chance import binomial_interval
 from pytest_circuits.tasks import PromptPair, Task
 

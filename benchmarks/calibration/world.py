@@ -30,7 +30,8 @@ from pytest_circuits.measurement.requests import (
     Sweep,
 )
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Claim, task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.tasks.base import PromptPair, Task
 from pytest_circuits.tasks.grammar.drawn import KIND as DRAWN
 

@@ -11,7 +11,7 @@ from ..errors import CircuitsError
 from ..measurement import synthetic as invented
 from ..measurement.executor import Executor
 from ..measurement.incremental import unextended
-from ..properties.preflight import PreflightContext, doubts
+from ..properties.preflight import PreflightContext
 from ..stats.split import split_first
 from ..tasks.base import Task
 from .evaluation import Judgement
@@ -46,10 +46,10 @@ def warnings(lab: Executor, question: Question, bound: Bound, expect: str, unive
                 most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
-    prospect = PreflightContext(bound, parameters.confidence, groups, examples, universe, most)
-    for doubt in doubts(prop, question.parameters, prospect):
-        if doubt.verdict is None or (expect in (CERTIFIED, REFUTED) and doubt.verdict == expect):
-            found.append(doubt.text)
+    context = PreflightContext(bound, parameters.confidence, groups, examples, universe, most)
+    for warning in prop.warnings(question.parameters, context):
+        if warning.verdict is None or (expect in (CERTIFIED, REFUTED) and warning.verdict == expect):
+            found.append(warning.text)
     return list(dict.fromkeys(found))
 
 

@@ -9,7 +9,8 @@ from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Estimate
 from ..errors import CircuitsError, Invalid
 from ..properties import PROPERTIES
-from ..properties.protocol import AnyParameters, BaselineReference, Claim, Property
+from ..properties.parameters import AnyParameters
+from ..properties.protocol import BaselineReference, Claim, Property
 from . import sequential as looks
 
 

@@ -8,7 +8,7 @@ from ..measurement.example_selection import examples_of
 from ..measurement.executor import Executor
 from ..measurement.requests import Encode, Part
 from ..properties.nested import Inner
-from ..properties.protocol import AnyParameters
+from ..properties.parameters import AnyParameters
 from .question import Question
 
 

@@ -15,7 +15,7 @@ from ..measurement.cost import Cost
 from ..measurement.executor import Executor
 from ..measurement.requests import Ablate, AnyRequest
 from ..mutants.base import Mutation
-from ..properties.protocol import AnyParameters, Parameters
+from ..properties.parameters import AnyParameters, Parameters
 from ..properties.steps.examples import part
 from .judged_claim import JudgedClaim
 

@@ -12,7 +12,8 @@ from pydantic_core import InitErrorDetails
 
 from ..errors import suggestion
 from . import PROPERTIES
-from .protocol import AnyParameters, Property
+from .parameters import AnyParameters
+from .protocol import Property
 
 OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is judged once, at a confidence given from outside
 MARK = {"circuits": "property"}

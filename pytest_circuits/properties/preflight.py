@@ -1,4 +1,4 @@
-"""What can be told of a claim before anything is measured: that it cannot be settled as it stands."""
+"""Warnings about a claim before anything is measured: it cannot be settled as written, or says little."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ..core.shares import Size, needed
 from ..core.units import Universe, is_mlp
 from ..core.verdict import CERTIFIED, Bound
 
-if TYPE_CHECKING:
-    from .protocol import Property
-
 Settled = Literal["certified", "refuted"]
-FEW = 2
-"""Components from which on a circuit has some structure."""
+SMALL_CIRCUIT = 2
+"""Circuits of at most this many components are flagged."""
 TYPED = ("c3", "c3_typed_layer", "c3_matched")
-"""Controls that need as many MLPs outside of the set as it has."""
+"""Controls that need as many heads and MLPs outside the set as it has."""
 
 
 @dataclass(frozen=True)
 class PreflightContext:
-    """What is known beforehand. `groups` and `examples` of each task: on the discovery and on the evaluation side, by the last look that
-    is planned; `confidence` is that of the interval at a look. `universe` is None where the model's shape is not known. `most`: how many
-    groups of evaluation examples a task can have with its parameters, where that is known.
+    """What is known before a measurement.
+
+    `confidence` is that of the interval at one look. `groups` and `examples` hold two counts for each task, of the discovery and of the
+    evaluation side, at the last planned look. `universe` is None where the model's shape is unknown. `most` is the largest number of
+    groups of evaluation examples that a task can have with its parameters, where known.
     """
 
     bound: Bound
@@ -39,52 +38,51 @@ class PreflightContext:
 
 @dataclass(frozen=True)
 class PreflightWarning:
-    """Something that is told, and the verdict that cannot come of it; None: whatever the verdict."""
+    """A warning, and the verdict that the claim cannot reach; None: the warning holds for every verdict."""
 
     text: str
     verdict: Settled | None = None
 
 
-def doubts(prop: Property, parameters: Any, prospect: PreflightContext) -> Iterator[PreflightWarning]:
-    """What is wrong with any claim of this kind, and what the property itself has to say (`Property.preflight`)."""
-    own = () if prop.preflight is None else prop.preflight(parameters, prospect)
-    return chain(_draws(parameters), _sizes(parameters, prospect), _shares(parameters, prospect), own)
+def general_warnings(parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
+    """What can be wrong with a claim of any property: too few control draws, very small circuits, a share of a single example."""
+    return chain(_draws(parameters), _sizes(parameters, context), _shares(parameters, context))
 
 
 def best_case(lowest: float, highest: float) -> Callable[[Any, PreflightContext], Iterator[PreflightWarning]]:
-    """For means over the groups of `task` in [lowest, highest] with a betting interval, or a wider one: could the best data settle it?
+    """A pre-flight check: could the best possible data settle the claim?
 
-    The narrowest interval is that of equal values, so if none of them settles the claim, nothing does. Values relative to the
-    accuracy are left alone.
+    It holds for means over the groups of `task`, in [lowest, highest], with a betting interval or a wider one. Equal values give the
+    narrowest interval, so if no such value settles the claim, no data do. Values relative to the accuracy are not checked.
     """
 
-    def look(parameters: Any, prospect: PreflightContext) -> Iterator[PreflightWarning]:
-        _, n = prospect.groups.get(parameters.task, (0, 0))
+    def check(parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
+        _, n = context.groups.get(parameters.task, (0, 0))
         if not n or getattr(parameters, "definition", "absolute") == "relative":
             return
-        for verdict, values in _best(prospect.bound, lowest, highest).items():
-            tried = [_interval(n, value, prospect.confidence, lowest, highest) for value in values]
-            if not any(_settles(prospect.bound, interval, verdict) for interval in tried):
-                low, high = tried[0]
+        for verdict, values in _best(context.bound, lowest, highest).items():
+            intervals = [_interval(n, value, context.confidence, lowest, highest) for value in values]
+            if not any(_settles(context.bound, interval, verdict) for interval in intervals):
+                low, high = intervals[0]
                 yield PreflightWarning(
                     f"{n} groups of evaluation examples are too few for it to be {verdict}: if all agreed on {values[0]:.3g}, the "
-                    f"{100 * prospect.confidence:.4g}% interval would be [{low:.3f}, {high:.3f}], and the bound is '{prospect.bound}'; "
-                    f"{_advice(prospect, parameters.task, n)}",
+                    f"{100 * context.confidence:.4g}% interval would be [{low:.3f}, {high:.3f}], and the bound is '{context.bound}'; "
+                    f"{_advice(context, parameters.task, n)}",
                     verdict,
                 )
 
-    return look
+    return check
 
 
-def _advice(prospect: PreflightContext, task: str, n: int) -> str:
-    """More prompts help only if they come in further groups."""
-    if prospect.most.get(task, n + 1) > n:
+def _advice(context: PreflightContext, task: str, n: int) -> str:
+    """More prompts help only if they add groups."""
+    if context.most.get(task, n + 1) > n:
         return "give more prompts"
     return f"task {task!r} has no more groups, however many prompts: widen it, or loosen the bound"
 
 
 def _best(bound: Bound, lowest: float, highest: float) -> dict[Settled, list[float]]:
-    """The values that are most likely to settle it either way; inside a bound with two sides from its middle outwards."""
+    """The values most likely to settle the claim, for each verdict; for a two-sided bound, from its middle outwards."""
     if bound.at_least is None:
         return {"certified": [lowest], "refuted": [highest]}
     if bound.at_most is None:
@@ -108,7 +106,7 @@ def _settles(bound: Bound, interval: tuple[float, float], verdict: Settled) -> b
 
 
 def _draws(parameters: Any) -> Iterator[PreflightWarning]:
-    """The rank of the set among m controls has a p-value of at least 1/(m + 1)."""
+    """The p-value of a rank among m controls is at least 1/(m + 1)."""
     draws, alpha = getattr(parameters, "draws", None), round(1 - parameters.confidence, 12)
     if draws is None or getattr(parameters, "control", "none") == "none" or 1 / (draws + 1) <= alpha:
         return
@@ -118,14 +116,14 @@ def _draws(parameters: Any) -> Iterator[PreflightWarning]:
     )
 
 
-def _sizes(parameters: Any, prospect: PreflightContext) -> Iterator[PreflightWarning]:
-    """Circuits that are too small to say anything, and named sets that no control can be drawn for."""
-    universe, size = prospect.universe, getattr(parameters, "size", None)
+def _sizes(parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
+    """Circuits too small to say anything, and named sets for which no control can be drawn."""
+    universe, size = context.universe, getattr(parameters, "size", None)
     if universe is None:
         return
     if size is not None and getattr(parameters, "threshold", None) is None and getattr(parameters, "set", "shared") in ("shared", "top"):
         k = Size.parse(size).of(universe.components, parameters.rounding)
-        if k <= FEW:
+        if k <= SMALL_CIRCUIT:
             other = Size.parse("10%").of(universe.components, parameters.rounding)
             than = f" (10% would be {other})" if other > k else ""
             yield PreflightWarning(
@@ -142,12 +140,12 @@ def _sizes(parameters: Any, prospect: PreflightContext) -> Iterator[PreflightWar
                 )
 
 
-def _shares(parameters: Any, prospect: PreflightContext) -> Iterator[PreflightWarning]:
-    """A share P of few discovery examples can be one of them, or all of them."""
+def _shares(parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
+    """A share P of few discovery examples can be a single example."""
     p = getattr(parameters, "p", None)
     if p is None:
         return
-    for task, (n, _) in prospect.examples.items():
+    for task, (n, _) in context.examples.items():
         if n and needed(p, n) < 2:
             yield PreflightWarning(
                 f"P = {p:g} of {n} discovery examples of {task!r} is a single one: every component of a circuit counts as shared"

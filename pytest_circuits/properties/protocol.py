@@ -1,161 +1,22 @@
 """What a property is: typed parameters, and a generator that asks for measurements and returns an estimate.
 
 A property never runs a model. It yields requests (`pytest_circuits.measurement.requests`) — one, or a list — and is sent
-back the results in the same shape; it returns an `Estimate` or raises `Invalid`. This module and the
-parameter models are imported when specs are collected, so numpy is imported inside `estimate`, not here.
+back the results in the same shape; it returns an `Estimate` or raises `Invalid`. This module is imported when specs are collected,
+so numpy is imported inside `estimate`, not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from itertools import chain
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-
-from ..ablation import ABLATIONS
-from ..attribution import METHODS, vanishing
-from ..core.metric_names import COMPARISONS, METRICS
-from ..core.shares import ROUNDINGS, Size
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Bound, Estimate
-from ..errors import OptionError, suggestion
 from ..measurement.requests import Steps
-from ..registry import Registry
-from .preflight import PreflightContext, PreflightWarning
-
-
-def _one_of(what: str, allowed: Callable[[], Any]) -> Any:
-    def check(word: str) -> str:
-        names = allowed()
-        if word not in names:
-            raise ValueError(f"unknown {what} {word!r}; {suggestion(word, names)}")
-        return word
-
-    return check
-
-
-def _options(allowed: Callable[[], Any]) -> Any:
-    return Field(json_schema_extra=lambda schema: schema.update(enum=[str(name) for name in allowed()]))
-
-
-def _size(text: Any) -> str | int:
-    try:
-        parsed = Size.parse(text)
-    except OptionError as problem:
-        raise ValueError(str(problem)) from None
-    return str(parsed) if parsed.share is not None else int(parsed.count or 0)
-
-
-Share = Annotated[float, Field(gt=0, le=1)]
-Method = Annotated[str, AfterValidator(_one_of("attribution method", lambda: METHODS)), _options(lambda: METHODS)]
-Kind = Annotated[str, AfterValidator(_one_of("ablation", lambda: ABLATIONS)), _options(lambda: ABLATIONS)]
-Metric = Annotated[str, AfterValidator(_one_of("metric", lambda: METRICS)), _options(lambda: METRICS)]
-CircuitSize = Annotated[str | int, BeforeValidator(_size)]
-Rounding = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS))), _options(lambda: tuple(ROUNDINGS))]
-TaskName = Annotated[str, Field(json_schema_extra={"circuits": "task"})]  # the name of an entry under `tasks:`
-Split = Annotated[float, Field(gt=0, lt=1)] | Literal["in_sample"]
-Options = dict[str, str | int | float | bool]
-
-
-class AnyParameters(BaseModel):
-    """Parameters that every property has. Values under `defaults:` of a spec apply to properties that have the parameter."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    confidence: Annotated[float, Field(ge=0.5, lt=1, description="two-sided confidence of the interval")] = 0.95
-
-
-class Parameters(AnyParameters):
-    """Parameters that every property has which measures a model itself."""
-
-    min_accuracy: Annotated[
-        float,
-        Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off"),
-    ] = 0.6
-    split: Annotated[Split, Field(description="share of examples used for discovery, or in_sample: all for both")] = 0.5
-    split_seed: Annotated[int, Field(ge=0, description="seed of the split")] = 0
-    metric: Annotated[Metric, Field(description="per-example scalar of the logits")] = "logit_diff"
-    max_n: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            description="judge again with twice as many prompts of each built-in task, up to this many, until the verdict is settled; "
-            "discovery examples stay the same, the error is spent over the planned looks",
-        ),
-    ] = None
-
-
-class CircuitParameters(Parameters):
-    """Parameters of properties that use per-example component circuits."""
-
-    level: ClassVar[str] = "component"
-
-    attribution: Annotated[Method, Field(description="attribution method that ranks units on each example")] = "eap"
-    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. steps")] = Field(
-        default_factory=dict
-    )
-    size: Annotated[CircuitSize, Field(description="circuit size K: a share of all units, or a count")] = "10%"
-    rounding: Annotated[Rounding, Field(description="from a share to a count")] = "floor"
-    threshold: Annotated[
-        float | None,
-        Field(gt=0, lt=1, description="instead of size: units whose |score| is at least this share of the sum over all units"),
-    ] = None
-    contrast: Annotated[
-        list[TaskName],
-        Field(
-            json_schema_extra={"circuits": "task"},
-            description="rank units by what they score on the task beyond these tasks; the task itself is left out of the list",
-        ),
-    ] = Field(default_factory=list)
-    contrast_by: Annotated[
-        Literal["share", "rank"], Field(description="what is compared: a unit's share of the sum of |scores|, or its rank by |score|")
-    ] = "share"
-
-    @model_validator(mode="after")
-    def _attribution_fits(self) -> CircuitParameters:
-        check_method(self.attribution, self.attribution_options, self.level, self.metric)
-        if self.threshold is not None and "size" in self.model_fields_set:
-            raise ValueError(
-                "size and threshold are two ways to cut a ranking: give one (a claim's own goes before the other of the defaults)"
-            )
-        self._contrast_fits()
-        return self
-
-    def _contrast_fits(self) -> None:
-        if len(set(self.contrast)) < len(self.contrast):
-            raise ValueError(f"contrast names a task twice: {', '.join(self.contrast)}")
-        own = {task for path, task in task_references(self) if path[0] != "contrast"}
-        if self.contrast and own and all(set(self.contrast) <= {task} for task in own):
-            raise ValueError(f"contrast names only the task itself, {self.contrast[0]!r}; name others")
-
-
-def check_method(method: str, options: Mapping[str, Any], level: str, metric: str) -> None:
-    """Raise `ValueError` when an attribution method does not work at a level or with a metric, or has no such option."""
-    levels = METHODS.fact(method, "levels", (level,))
-    if level not in levels:
-        able = [m for m in METHODS if level in METHODS.fact(m, "levels", (level,))]
-        raise ValueError(f"attribution {method!r} does not work at {level} level; allowed: {', '.join(able)}")
-    if level == "component" and options.get("positions") == "each":
-        raise ValueError(
-            "positions: each makes a unit of every position, and circuits of this property are of whole components: use all, last or answer"
-        )
-    if metric in COMPARISONS and METHODS.fact(method, "clean_gradient", False):
-        raise ValueError(vanishing(method, metric))
-    check_options("attribution", method, options, METHODS)
-
-
-def check_kind(kind: str, options: Mapping[str, Any]) -> None:
-    """Raise `ValueError` when an ablation kind has no such option."""
-    check_options("ablation", kind, options, ABLATIONS)
-
-
-def check_options(what: str, name: str, options: Mapping[str, Any], registry: Registry) -> None:
-    """Raise `ValueError` for an option that an entry of a registry does not have, as far as that is known without importing it."""
-    allowed = registry.fact(name, "options")
-    for key in options:
-        if allowed is not None and key not in allowed:
-            raise ValueError(f"{what} {name!r} has no option {key!r}; {suggestion(key, allowed)}")
+from .parameters import AnyParameters
+from .preflight import PreflightContext, PreflightWarning, general_warnings
 
 
 @dataclass(frozen=True)
@@ -207,7 +68,7 @@ class Property:
 
     What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
     where it is made of discovery examples alone; where that depends on the parameters, `growth(parameters)` says why not).
-    `preflight(parameters, prospect)` says why a claim cannot be settled, before anything is measured. Of a property over a series,
+    `preflight(parameters, context)` says why a claim cannot be settled, before anything is measured. Of a property over a series,
     `unfit(parameters, name, places)` says which parameter ("" for the series) does not fit models at these places, and why.
     `bound` is that of a claim which writes none; without it a claim has to write its own.
     """
@@ -231,24 +92,7 @@ class Property:
         """The lowest and the highest value that these parameters allow; None: unbounded."""
         return (self.lowest, self.highest) if self.limits is None else self.limits(parameters)
 
-
-def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
-    fields = type(parameters).model_fields.items()
-    for name, info in sorted(fields, key=lambda field: field[0] == "contrast"):  # what is measured comes before what it is contrasted with
-        value = getattr(parameters, name)
-        if "circuits" in str(info.json_schema_extra or "") or name in ("task", "tasks"):
-            several = isinstance(value, (list, tuple))
-            for path, one in [((name, i), v) for i, v in enumerate(value)] if several else [((name,), value)]:
-                if isinstance(one, str):
-                    yield path, one
-        elif isinstance(value, BaseModel) and isinstance(getattr(value, "parameters", None), AnyParameters):  # a property inside this one
-            inner: Any = value
-            yield from (((name, inner.name, *path), task) for path, task in task_references(inner.parameters))
-        elif isinstance(value, BaseModel):
-            yield from (((name, *path), task) for path, task in task_references(value))
-
-
-def task_names(parameters: BaseModel) -> list[str]:
-    """The names of all tasks that these parameters refer to, in order, without repeats."""
-    return list(dict.fromkeys(task for _, task in task_references(parameters)))
+    def warnings(self, parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
+        """Why a claim with these parameters cannot be settled, or says little: what holds of any claim, then what `preflight` adds."""
+        specific = () if self.preflight is None else self.preflight(parameters, context)
+        return chain(general_warnings(parameters, context), specific)

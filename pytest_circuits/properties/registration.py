@@ -9,7 +9,8 @@ from ..core.verdict import Estimate
 from ..errors import OptionError
 from ..measurement.requests import Steps
 from . import PROPERTIES
-from .protocol import AnyParameters, Claim, Property
+from .parameters import AnyParameters
+from .protocol import Claim, Property
 
 Estimator = Callable[[Claim], Steps[Estimate]]
 

@@ -15,7 +15,7 @@ from ..errors import CircuitsError
 from ..spec.suite import ClaimCase
 
 if TYPE_CHECKING:
-    from ..properties.protocol import AnyParameters
+    from ..properties.parameters import AnyParameters
     from .session import Record, Session
 
 

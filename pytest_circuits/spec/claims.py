@@ -13,7 +13,8 @@ from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Bound
 from ..errors import suggestion
 from ..properties import PROPERTIES
-from ..properties.protocol import Property, task_names
+from ..properties.parameters import task_names
+from ..properties.protocol import Property
 from .document import BOUNDS, CLAIM_KEYS, ClaimKeys, name_problem
 from .parameters import combinations, inner_names
 from .problems import Problems

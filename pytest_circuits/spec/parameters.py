@@ -18,7 +18,8 @@ from ..core.unique_names import unique_name
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.nested import OUTER, inner_problem, is_nested
-from ..properties.protocol import AnyParameters, Property, task_references
+from ..properties.parameters import AnyParameters, task_references
+from ..properties.protocol import Property
 from .problems import Problems
 from .spelling import faults, show
 from .yaml_reader import Where

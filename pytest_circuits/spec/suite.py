@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import CERTIFIED, Bound
-from ..properties.protocol import AnyParameters
+from ..properties.parameters import AnyParameters
 
 MarkSpec = tuple[str, tuple[Any, ...], Mapping[str, Any]]  # a pytest mark: name, positional and keyword arguments
 

@@ -12,7 +12,7 @@ import pytest
 from docs import catalogue
 from pytest_circuits.errors import OptionError
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Parameters
+from pytest_circuits.properties.parameters import Parameters
 from pytest_circuits.properties.registration import register_property
 from tests.paths import ROOT
 

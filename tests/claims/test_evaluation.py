@@ -15,7 +15,8 @@ from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.requests import Attribute, Describe, Encode, freeze
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Parameters, Property
+from pytest_circuits.properties.parameters import Parameters
+from pytest_circuits.properties.protocol import Property
 from pytest_circuits.stats.betting import betting_interval
 from tests.fakes.executor import TASK
 

@@ -15,8 +15,8 @@ from pytest_circuits.core.verdict import Bound, Estimate, decide
 from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.preflight import PreflightContext, best_case, doubts
-from pytest_circuits.properties.protocol import task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.preflight import PreflightContext, best_case
 from pytest_circuits.stats.betting import betting_interval
 
 MODEL = ModelSource("m", "nowhere")
@@ -24,12 +24,12 @@ SMALL, LARGE = Universe(4, 8, 64), Universe(12, 12, 3072)
 
 
 def told(name, bound, n=200, universe=LARGE, expect="certified", discovery=None, **parameters):
-    """The doubts about a claim with n groups of evaluation examples."""
+    """The warnings about a claim with n groups of evaluation examples."""
     prop = PROPERTIES.get(name)
     checked = prop.parameters(**parameters)
     sides = dict.fromkeys(task_names(checked), (discovery or n, n))
-    prospect = PreflightContext(bound, checked.confidence, sides, sides, universe)
-    return [one.text for one in doubts(prop, checked, prospect) if one.verdict in (None, expect)]
+    context = PreflightContext(bound, checked.confidence, sides, sides, universe)
+    return [warning.text for warning in prop.warnings(checked, context) if warning.verdict in (None, expect)]
 
 
 @pytest.mark.parametrize(("bound", "n", "expect", "fits"), [
@@ -73,8 +73,8 @@ def test_what_is_said_to_be_impossible_never_happens(n, a, b, kind, ends, seed):
     assume(a < b)
     bound = {"at_least": Bound(a), "at_most": Bound(None, b), "within": Bound(a, b)}[kind]
     prop = PROPERTIES.get("accuracy")
-    prospect = PreflightContext(bound, 0.95, {"t": (n, n)}, {"t": (n, n)})
-    impossible = {one.verdict for one in best_case(lowest, highest)(prop.parameters(task="t"), prospect)}
+    context = PreflightContext(bound, 0.95, {"t": (n, n)}, {"t": (n, n)})
+    impossible = {one.verdict for one in best_case(lowest, highest)(prop.parameters(task="t"), context)}
     rng = np.random.default_rng(seed)
     middle = (max(a, lowest) + min(b, highest)) / 2
     for values in (

@@ -14,7 +14,8 @@ from pytest_circuits.claims.sample_size import sample_size_of
 from pytest_circuits.core.verdict import Bound, Estimate, SampleSize, decide
 from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import CircuitParameters, Parameters, Property, TaskName
+from pytest_circuits.properties.parameters import CircuitParameters, Parameters, TaskName
+from pytest_circuits.properties.protocol import Property
 from pytest_circuits.properties.release.drift import Drift
 from tests.fakes.executor import TASK, load_task
 

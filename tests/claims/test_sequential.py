@@ -20,7 +20,8 @@ from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.requests import Encode
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Parameters, Property
+from pytest_circuits.properties.parameters import Parameters
+from pytest_circuits.properties.protocol import Property
 from pytest_circuits.stats.betting import betting_interval
 from tests.fakes.executor import FakeSubject, Opener
 

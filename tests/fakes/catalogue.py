@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_circuits.attribution import METHODS
-from pytest_circuits.properties.protocol import CircuitParameters, Kind, Property, Share, TaskName
+from pytest_circuits.properties.parameters import AblationName, CircuitParameters, Share, TaskName
+from pytest_circuits.properties.protocol import Property
 
 
 class Reuse(CircuitParameters):
@@ -26,7 +27,7 @@ class Necessity(CircuitParameters):
     p: Share = 0.95
     control: Literal["c3", "c3_parity", "c3_any"] = "c3"
     draws: Annotated[int, Field(ge=1)] = 49
-    ablation: Kind = "zero"
+    ablation: AblationName = "zero"
     circuit: Circuit | None = None
 
 
@@ -38,7 +39,7 @@ class Jaccard(CircuitParameters):
 class Faithfulness(CircuitParameters):
     task: TaskName
     neurons: Annotated[int, Field(ge=1)] = 200
-    ablation: Kind = "mean"
+    ablation: AblationName = "mean"
 
     @model_validator(mode="after")
     def _level(self) -> Faithfulness:

@@ -8,8 +8,9 @@ import numpy as np
 
 from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.measurement.requests import Describe, Encode
+from pytest_circuits.properties.parameters import Parameters, TaskName
 from pytest_circuits.properties.payload import per_group
-from pytest_circuits.properties.protocol import Claim, Parameters, Property, TaskName
+from pytest_circuits.properties.protocol import Claim, Property
 from pytest_circuits.stats.betting import grouped_mean_interval
 
 RIGHT = {"weights of model": 0.75, "weights of other": 0.5}

@@ -13,7 +13,8 @@ from pytest_circuits.core.units import Universe
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, MeasureNorms
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Claim, task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.protocol import Claim
 
 MODEL = ModelSource("m", "m")
 UNIVERSE = Universe(3, 3)  # 12 components

@@ -17,7 +17,8 @@ from pytest_circuits.errors import Invalid, ModelError
 from pytest_circuits.measurement import models
 from pytest_circuits.measurement.requests import Attribute, Describe, Encode
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Claim, Parameters, Property, TaskName
+from pytest_circuits.properties.parameters import Parameters, TaskName
+from pytest_circuits.properties.protocol import Claim, Property
 
 UNIVERSE = Universe(2, 3, 8)
 LOG: Path | None = None  # one line is appended for every model that is opened and every measurement that is made

@@ -343,7 +343,7 @@ def test_operators_and_properties_of_ones_own_that_fail_end_nothing(project):
     (box.path / "conftest.py").write_text('''
 from pytest_circuits import Estimate
 from pytest_circuits.mutants import mutant
-from pytest_circuits.properties.protocol import Parameters, TaskName
+from pytest_circuits.properties.parameters import Parameters, TaskName
 from pytest_circuits.properties.registration import register_property
 from pytest_circuits.measurement.requests import Ablate
 

@@ -120,7 +120,8 @@ def test_a_broken_third_party_property_stops_collection_with_its_traceback(box):
     box.pytester.makeconftest("""
 from pydantic import field_validator
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Parameters, Property
+from pytest_circuits.properties.parameters import Parameters
+from pytest_circuits.properties.protocol import Property
 class Broken(Parameters):
     size: int = 3
     @field_validator("size")

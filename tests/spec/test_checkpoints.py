@@ -20,7 +20,8 @@ from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import OptionError
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.nested import PropertyOf
-from pytest_circuits.properties.protocol import AnyParameters, Property, TaskName
+from pytest_circuits.properties.parameters import AnyParameters, TaskName
+from pytest_circuits.properties.protocol import Property
 from pytest_circuits.spec.checkpoints import numbers
 from pytest_circuits.spec.load import SpecErrors, load_suite
 from pytest_circuits.spec.schema import json_schema

@@ -17,7 +17,7 @@ from ...core.verdict import CERTIFIED, Bound, Estimate, decide
 from ...errors import CircuitsError, Invalid, OptionError, TaskError
 from ...measurement.executor import Executor
 from ...properties import PROPERTIES
-from ...properties.protocol import task_names
+from ...properties.parameters import task_names
 from .arguments import AskedTask
 from .bounds import MARGINS, around, safe_side
 from .candidates import Candidate, Finding, Tried, of_pair, of_task

@@ -6,9 +6,10 @@ from typing import Any
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Ablate, Steps, ask
+from ..parameters import Parameters, TaskName
 from ..payload import per_group
 from ..preflight import best_case
-from ..protocol import Claim, Parameters, Property, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import examples, part
 from ..steps.finite import check_finite
 

@@ -14,8 +14,9 @@ from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps
+from ..parameters import CircuitParameters, Share, TaskName
 from ..payload import frequencies
-from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import chosen, empty_set, set_details
 from ..steps.known_units import check_names, known_mask, read_names
 from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled

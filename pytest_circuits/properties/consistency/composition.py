@@ -9,8 +9,9 @@ from pydantic import Field
 from ...core.units import Universe, is_mlp
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
+from ..parameters import CircuitParameters, TaskName
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, TaskName
+from ..protocol import Claim, Property
 from ..steps.evaluated import evaluated
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from ...core.units import layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps
+from ..parameters import CircuitParameters, TaskName
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, TaskName
+from ..protocol import Claim, Property
 from ..steps.evaluated import EvaluatedCircuits, evaluated
 
 PARTS = ("early", "middle", "late")

@@ -8,9 +8,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps, ask_all
+from ..parameters import AblationName, CircuitParameters, Options, Share, TaskName, check_ablation
 from ..payload import per_draw
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, TaskName, check_kind
+from ..protocol import Claim, Property
 from ..steps.controls import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
 from ..steps.examples import set_details
 from ..steps.removal import shown
@@ -31,7 +32,7 @@ class Necessity(CircuitParameters):
 
     task: TaskName
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    ablation: Annotated[Kind, Field(description="what removed components are replaced with")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what removed components are replaced with")] = "zero"
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
         default_factory=dict
     )
@@ -45,7 +46,7 @@ class Necessity(CircuitParameters):
 
     @model_validator(mode="after")
     def _ablation_fits(self) -> Necessity:
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         return self
 
 

@@ -10,9 +10,10 @@ from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps
+from ..parameters import CircuitParameters, Share, TaskName
 from ..payload import frequencies, per_group
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import check_share, circuits, describe, examples, intact, set_details
 from ..steps.removal import DiscoveredTask, attempt, discovered, shown
 

@@ -10,7 +10,8 @@ from ...core.shares import Size
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps
-from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
+from ..parameters import CircuitParameters, Share, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import set_details
 from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled
 

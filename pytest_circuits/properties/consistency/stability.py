@@ -12,7 +12,8 @@ from ...core.units import Universe, is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Encode, Steps, ask
-from ..protocol import CircuitParameters, Claim, Method, Options, Property, Share, TaskName, check_method
+from ..parameters import CircuitParameters, MethodName, Options, Share, TaskName, check_method
+from ..protocol import Claim, Property
 from ..specificity.jaccard import AT_ONE
 from ..steps.examples import Examples, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import Step, set_overlap, shown
@@ -40,7 +41,7 @@ class Stability(CircuitParameters):
     task: TaskName
     under: Annotated[Literal["resampling", "template", "method", "corruption"], Field(description="what is changed")]
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    other: Annotated[Method | None, Field(description="under: method: the other attribution method")] = None
+    other: Annotated[MethodName | None, Field(description="under: method: the other attribution method")] = None
     other_options: Annotated[Options, Field(description="options of the other attribution method")] = Field(default_factory=dict)
     other_task: Annotated[
         TaskName | None,

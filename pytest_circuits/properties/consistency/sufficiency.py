@@ -9,9 +9,10 @@ from pydantic import AfterValidator, Field, model_validator
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask, ask_all
+from ..parameters import AblationName, CircuitParameters, Options, Share, TaskName, check_ablation
 from ..payload import per_draw, per_group
 from ..preflight import best_case
-from ..protocol import CircuitParameters, Claim, Kind, Options, Property, Share, TaskName, check_kind
+from ..protocol import Claim, Property
 from ..steps.controls import (
     ControlledSet,
     Interval,
@@ -52,7 +53,7 @@ class Sufficiency(CircuitParameters):
 
     task: TaskName
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    ablation: Annotated[Kind, Field(description="what all other components are replaced with")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what all other components are replaced with")] = "zero"
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
         default_factory=dict
     )
@@ -70,7 +71,7 @@ class Sufficiency(CircuitParameters):
 
     @model_validator(mode="after")
     def _ablation_fits(self) -> Sufficiency:
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         return self
 
 
@@ -171,5 +172,5 @@ SUFFICIENCY = Property(
     "the shared set on its own does the task, and better than a random set of the same capacity",
     "accuracy points",
     limits=_limits,
-    preflight=lambda p, prospect: best_case(0 if p.control == NO_CONTROL else -1, 1)(p, prospect),
+    preflight=lambda p, context: best_case(0 if p.control == NO_CONTROL else -1, 1)(p, context),
 )

@@ -12,7 +12,8 @@ from ...core.shares import Size
 from ...core.units import Universe
 from ...errors import Invalid
 from ...measurement.requests import Steps
-from ..protocol import CircuitParameters, Claim, Share
+from ..parameters import CircuitParameters, Share
+from ..protocol import Claim
 from ..steps.examples import Examples, attributed, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.examples import chosen as members_of
 from .gradient_causal import Effect, GradientAndAblation, gradient_causal

@@ -15,7 +15,8 @@ from ...core.metric_names import COMPARISONS
 from ...core.units import layer_of
 from ...errors import Invalid
 from ...measurement.requests import ALL, Attribute, Describe, Steps, Sweep, ask_together, freeze
-from ..protocol import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
+from ..parameters import AblationName, MethodName, Options, Parameters, TaskName, check_ablation, check_method
+from ..protocol import Claim
 from ..steps.examples import Examples, examples, intact, part
 from ..steps.finite import check_finite
 
@@ -38,9 +39,9 @@ class GradientAndAblation(Parameters):
     """Parameters of the two sides."""
 
     task: TaskName
-    gradient: Annotated[Method, Field(description="attribution method of the gradient side")] = "weight_gradient"
+    gradient: Annotated[MethodName, Field(description="attribution method of the gradient side")] = "weight_gradient"
     gradient_options: Annotated[Options, Field(description="its options, e.g. normalisation")] = Field(default_factory=dict)
-    ablation: Annotated[Kind, Field(description="what an ablated component is replaced with")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what an ablated component is replaced with")] = "zero"
     ablation_options: Annotated[Options, Field(description="options of the ablation")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -48,7 +49,7 @@ class GradientAndAblation(Parameters):
         if self.gradient == "exact" and self.gradient_options.get("kind", "counterfactual") == self.ablation:
             raise ValueError(f"gradient 'exact' with kind {self.ablation!r} is this very ablation, which agrees with itself; name another")
         check_method(self.gradient, self.gradient_options, "component", self.metric)
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         return self
 
 

@@ -25,7 +25,7 @@ from pydantic import Field, model_validator
 from ...core.shares import exact
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ..protocol import Parameters
+from ..parameters import Parameters
 from .gradient_causal import UNITS, GradientAndAblation, GradientVsCausal, listed, tied
 
 Role = Literal["heroes", "bloats"]

@@ -133,5 +133,5 @@ JOINT_ABLATION = Property(
     "joint_ablation", JointAblation, estimate, None, None,
     "what removing a set of components together costs, alone or against random sets of the same size", "accuracy points or nats",
     limits=lambda p: (-1.0, 1.0) if p.effect == "accuracy" else (None, None),
-    preflight=lambda p, prospect: best_case(-1, 1)(p, prospect) if p.effect == "accuracy" else (),
+    preflight=lambda p, context: best_case(-1, 1)(p, context) if p.effect == "accuracy" else (),
 )  # fmt: skip

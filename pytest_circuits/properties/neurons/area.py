@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask_all
-from ..protocol import Claim, Kind, Method
+from ..parameters import AblationName, MethodName
+from ..protocol import Claim
 from ..steps.curves import (
     CurveParameters,
     NormalizedEffect,
@@ -41,8 +42,8 @@ class AreaParameters(CurveParameters):
 
     level: Annotated[Literal["component", "edge", "neuron"], Field(description="what the circuits are sets of")] = "component"
     site: SiteName = "mlp_activation"
-    attribution: Annotated[Method, Field(description="attribution method that ranks units")] = "eap"
-    ablation: Annotated[Kind, Field(description="what ablated units are replaced with")] = "counterfactual"
+    attribution: Annotated[MethodName, Field(description="attribution method that ranks units")] = "eap"
+    ablation: Annotated[AblationName, Field(description="what ablated units are replaced with")] = "counterfactual"
     random_rankings: Annotated[int, Field(ge=0, le=1000, description="random rankings measured for the chance level")] = 5
     random_seed: Annotated[int, Field(ge=0, description="seed of the random rankings")] = 0
 

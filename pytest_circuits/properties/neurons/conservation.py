@@ -10,7 +10,8 @@ from ...core.metric_names import HOMOGENEOUS, inhomogeneous
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Conserve, Describe, Steps, ask_together
-from ..protocol import Claim, Parameters, Property, TaskName
+from ..parameters import Parameters, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import examples, intact, part
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from ...attribution import METHODS
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
-from ..protocol import Claim, Method, Property
+from ..parameters import MethodName
+from ..protocol import Claim, Property
 from .area import AreaParameters, chance_level, curves, told, trapezoid
 
 MAGNITUDES = {
@@ -31,7 +32,7 @@ class Cpr(AreaParameters):
     means over examples, so Fieller's, a linear contrast, over groups; it is about the ranking that was found.
     """
 
-    attribution: Annotated[Method, Field(description="attribution method that ranks units; its scores must have signs")] = "relp"
+    attribution: Annotated[MethodName, Field(description="attribution method that ranks units; its scores must have signs")] = "relp"
 
     @model_validator(mode="after")
     def _scores_have_signs(self) -> Cpr:

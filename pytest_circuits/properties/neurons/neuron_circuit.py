@@ -11,7 +11,8 @@ from ...core.shares import Size
 from ...core.units import per_layer
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask_all
-from ..protocol import CircuitSize, Claim
+from ..parameters import CircuitSize
+from ..protocol import Claim
 from ..steps.curves import (
     SHOWN,
     CurveParameters,

@@ -13,7 +13,8 @@ from ...core.units import Universe, layer_of, per_layer, split_position
 from ...core.verdict import Estimate
 from ...errors import Invalid, TaskError
 from ...measurement.requests import ALL, Ablate, Attribute, Encode, Part, Steps, ask, ask_all, freeze
-from ..protocol import CircuitSize, Claim, Method, Options, Parameters, Property, TaskName, check_method
+from ..parameters import CircuitSize, MethodName, Options, Parameters, TaskName, check_method
+from ..protocol import Claim, Property
 from ..steps.examples import Examples, describe, examples, intact, part
 from ..steps.finite import check_finite
 
@@ -44,7 +45,7 @@ class Steering(Parameters):
     factor: Annotated[Factor, Field(description="what the cluster is multiplied by; 1 would be the intact model")]
     neurons: Annotated[CircuitSize | None, Field(description="cluster: the strongest neurons, a count or a share of all")] = None
     units: Annotated[list[str] | None, Field(min_length=1, description="cluster: these neurons, e.g. [L3N17, L4N200]")] = None
-    attribution: Annotated[Method, Field(description="attribution method that ranks neurons")] = "relp"
+    attribution: Annotated[MethodName, Field(description="attribution method that ranks neurons")] = "relp"
     attribution_options: Annotated[Options, Field(description="options of the attribution method")] = Field(default_factory=dict)
     watch: Annotated[Literal["answer", "foils"], Field(description="whose probability is watched")] = "answer"
     watch_task: Annotated[

@@ -14,8 +14,9 @@ from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Describe, Encode, Steps, ask, ask_all
 from ..nested import PropertyOf
+from ..parameters import AnyParameters, CircuitParameters, task_names
 from ..payload import SHARED, Json, bits, bytes_by_column, group_digest, moved_units, named_sets, only_crossed, rounded, share_changes
-from ..protocol import AnyParameters, BaselineReference, CircuitParameters, Claim, Property, task_names
+from ..protocol import BaselineReference, Claim, Property
 from ..steps.shared_sets import discovered
 from . import drift_circuits
 from .drift_circuits import BY_NAME

@@ -10,7 +10,7 @@ from ...core.metric_names import COMPARISONS
 from ...core.shares import Size
 from ...errors import OptionError
 from ...measurement.trials import ONE_BY_ONE
-from ..protocol import CircuitParameters, Kind, Options, Share, TaskName, check_kind
+from ..parameters import AblationName, CircuitParameters, Options, Share, TaskName, check_ablation
 from ..steps.known_units import check_names
 
 POSITIVE = ("logit_diff", "prob")
@@ -142,12 +142,14 @@ class ForAll(CircuitParameters):
     ] = None
     seed: Annotated[int, Field(ge=0, description="seed of the search and of the draws; --hypothesis-seed goes before it")] = 0
     explicit: Annotated[list[Explicit], Field(description="examples to look at first, always")] = Field(default_factory=list)
-    ablation: Annotated[Kind, Field(description="what removed components are replaced with: zero, scale or counterfactual")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what removed components are replaced with: zero, scale or counterfactual")] = (
+        "zero"
+    )
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. factor")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> ForAll:
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         if (self.remove is None) == (self.keep is None):
             raise ValueError("give one of remove and keep")
         if (self.share is None) == (self.check == "metric_kept"):

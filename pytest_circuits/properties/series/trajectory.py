@@ -14,7 +14,8 @@ from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Describe, Steps, ask
 from ..nested import Inner, PropertyOf
-from ..protocol import AnyParameters, Claim, Property
+from ..parameters import AnyParameters
+from ..protocol import Claim, Property
 
 if TYPE_CHECKING:
     from ...core.sources import ModelSource

@@ -10,8 +10,9 @@ from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask_all
+from ..parameters import TaskName
 from ..preflight import best_case
-from ..protocol import Claim, Property, TaskName
+from ..protocol import Claim, Property
 from ..steps.controls import OtherCircuit
 from ..steps.examples import describe, set_details
 from ..steps.removal import (
@@ -175,5 +176,5 @@ CROSS_TASK_ABLATION = Property(
     "what removing the shared set of one task costs another: an entry of the cross-task matrix",
     "accuracy points",
     limits=_limits,
-    preflight=lambda p, prospect: () if p.normalised else best_case(-1, 1)(p, prospect),
+    preflight=lambda p, context: () if p.normalised else best_case(-1, 1)(p, context),
 )

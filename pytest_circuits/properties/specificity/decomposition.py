@@ -12,7 +12,8 @@ from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import MeasureNorms, Steps, ask, ask_all
 from ...stats import CONTROLS
-from ..protocol import Claim, Property, TaskName
+from ..parameters import TaskName
+from ..protocol import Claim, Property
 from ..steps.controls import known_control, ranked
 from ..steps.examples import describe, part, set_details
 from ..steps.removal import (

@@ -10,7 +10,8 @@ from ...core.units import is_mlp, layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps
-from ..protocol import CircuitParameters, Claim, Property, Share, TaskName
+from ..parameters import CircuitParameters, Share, TaskName
+from ..protocol import Claim, Property
 from ..steps.examples import check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import COMMON, shown
 

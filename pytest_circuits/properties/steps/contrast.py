@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask_all
-from ..protocol import CircuitParameters, Claim
+from ..parameters import CircuitParameters
+from ..protocol import Claim
 from .finite import check_finite
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from ...core.units import Universe
 from ...errors import Invalid, suggestion
 from ...measurement.requests import Ablate, MeasureNorms, Steps, ask, freeze
 from ...stats import CONTROLS
+from ..parameters import TaskName
 from ..payload import frequencies
-from ..protocol import Claim, TaskName
+from ..protocol import Claim
 from .examples import Examples, check_share, circuits, describe, empty_set, examples, intact, part
 
 if TYPE_CHECKING:

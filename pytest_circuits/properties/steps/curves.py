@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 from ...core.metric_names import COMPARISONS
 from ...errors import Invalid
 from ...measurement.requests import Ablate, Attribute, Steps, ask, freeze
-from ..protocol import Claim, Kind, Method, Options, Parameters, TaskName, check_kind, check_method
+from ..parameters import AblationName, MethodName, Options, Parameters, TaskName, check_ablation, check_method
+from ..protocol import Claim
 from .examples import Examples, part
 from .finite import check_finite
 
@@ -35,17 +36,17 @@ class CurveParameters(Parameters):
     """Parameters of properties that rank units and ablate by rank: neurons, unless a subclass has a parameter `level`."""
 
     task: TaskName
-    attribution: Annotated[Method, Field(description="attribution method that ranks units")] = "relp"
+    attribution: Annotated[MethodName, Field(description="attribution method that ranks units")] = "relp"
     attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. positions: each")] = Field(
         default_factory=dict
     )
-    ablation: Annotated[Kind, Field(description="what ablated units are replaced with")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what ablated units are replaced with")] = "zero"
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts: corrupt")] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> CurveParameters:
         check_method(self.attribution, self.attribution_options, getattr(self, "level", "neuron"), self.metric)
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         return self
 
 

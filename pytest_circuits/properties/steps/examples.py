@@ -10,7 +10,8 @@ from ...core.shares import Size, needed
 from ...core.units import Universe, head_mlp_split, per_layer
 from ...errors import Invalid
 from ...measurement.requests import ALL, Ablate, Attribute, Describe, Encode, Part, Steps, ask, freeze
-from ..protocol import CircuitParameters, Claim, Parameters
+from ..parameters import CircuitParameters, Parameters
+from ..protocol import Claim
 from .finite import check_finite
 
 if TYPE_CHECKING:

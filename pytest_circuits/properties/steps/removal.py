@@ -11,7 +11,8 @@ from pydantic import Field, model_validator
 from ...core.units import head_mlp_split
 from ...errors import Invalid
 from ...measurement.requests import Ablate, Steps, freeze
-from ..protocol import CircuitParameters, Claim, Kind, Options, Share, check_kind
+from ..parameters import AblationName, CircuitParameters, Options, Share, check_ablation
+from ..protocol import Claim
 from .examples import Examples, check_share, circuits, empty_set, examples, intact, part
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ class RemovalParameters(CircuitParameters):
     """Parameters of properties that find shared sets and remove them."""
 
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    ablation: Annotated[Kind, Field(description="what removed components are replaced with")] = "zero"
+    ablation: Annotated[AblationName, Field(description="what removed components are replaced with")] = "zero"
     ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
         default_factory=dict
     )
 
     @model_validator(mode="after")
     def _ablation_fits(self) -> RemovalParameters:
-        check_kind(self.ablation, self.ablation_options)
+        check_ablation(self.ablation, self.ablation_options)
         return self
 
 

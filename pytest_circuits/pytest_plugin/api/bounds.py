@@ -10,7 +10,8 @@ from ...core.verdict import Bound
 from ...errors import OptionError
 
 if TYPE_CHECKING:
-    from ...properties.protocol import AnyParameters, Property
+    from ...properties.parameters import AnyParameters
+    from ...properties.protocol import Property
 
 
 def stated_bound(

@@ -27,7 +27,8 @@ from ...core.verdict import CERTIFIED, EXPECTATIONS, Estimate
 from ...errors import CircuitsError, OptionError, suggestion
 from ...measurement.cost import Cost
 from ...properties import PROPERTIES
-from ...properties.protocol import AnyParameters, Property, task_names
+from ...properties.parameters import AnyParameters, task_names
+from ...properties.protocol import Property
 from ...tasks import TASKS
 from .adapters import model_source, parts, task_source
 from .bounds import stated_bound

@@ -21,7 +21,8 @@ from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, En
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.neurons.steering import Steering, _controls, estimate
-from pytest_circuits.properties.protocol import Claim, task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.crossed import crossed_interval
 from tests.fakes import tiny

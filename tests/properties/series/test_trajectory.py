@@ -14,7 +14,8 @@ from pytest_circuits.core.verdict import Bound, Estimate, decide
 from pytest_circuits.errors import Invalid, ModelError
 from pytest_circuits.measurement.requests import Describe
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import AnyParameters, Claim, Property, TaskName, task_references
+from pytest_circuits.properties.parameters import AnyParameters, TaskName, task_references
+from pytest_circuits.properties.protocol import Claim, Property
 from pytest_circuits.properties.series.trajectory import SHAPES, TRAJECTORY, Trajectory
 
 

@@ -15,7 +15,8 @@ from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import MeasureNorms, Part
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import Claim, task_names
+from pytest_circuits.properties.parameters import task_names
+from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.groups import group_means
 from pytest_circuits.stats.split import split_by_group
 from tests.fakes import tiny

@@ -29,7 +29,7 @@ HEAD = """# Consistency and specificity of circuits
 *How Much Do Circuits Tell Us?* (arXiv 2605.08348), measured on the reference models of this repository. Made by
 `python -m docs.results` from the report of `pytest specs/consistency_specificity`: every number of ours comes from it."""
 
-DROPPED = ("told", "sets", "bootstrap", "most_frequent", "count_per_layer", "per_layer_means", "interval_parts", "by_split", "accuracies")
+DROPPED = ("notes", "sets", "bootstrap", "most_frequent", "count_per_layer", "per_layer_means", "interval_parts", "by_split", "accuracies")
 """Details that the page does not use; lists of control sets are most of a report."""
 
 

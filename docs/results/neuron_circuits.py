@@ -20,7 +20,7 @@ TABLES: Mapping[str, Callable[[Report], str]] = {
     name: getattr(tables, name)
     for name in ("faithfulness", "completeness", "reach", "sparsity", "cost", "pairs", "cmd", "best", "cpr", "conservation", "steering")
 }
-LEFT_OUT = ("strongest", "told", "bootstrap", "units", "changes", "interval_parts")  # of details; names of units, and what others repeat
+LEFT_OUT = ("strongest", "notes", "bootstrap", "units", "changes", "interval_parts")  # of details; names of units, and what others repeat
 HEAD = """# Circuits of neurons
 
 *Language model circuits are sparse in the neuron basis*, RelP and MIB, measured on the reference models of this repository. Made by

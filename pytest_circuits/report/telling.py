@@ -7,5 +7,5 @@ from typing import Any
 
 
 def telling(record: Mapping[str, Any]) -> list[str]:
-    """Lines that say what was compared with what, as the property wrote them into its details; none where nothing was measured."""
-    return [] if record["estimate"] is None else list(record["details"].get("told", ()))
+    """Lines that say what was compared with what, from the details of the record; none where nothing was measured."""
+    return [] if record["estimate"] is None else list(record["details"].get("notes", ()))

@@ -105,9 +105,9 @@ def test_permuted_heads_are_equivalent_by_function_only(reports):
     assert (matched["verdict"], matched["details"]["entered"], matched["details"]["left"]) == ("certified", [], [])
     assert len(matched["details"]["became"]) >= 24, "no key-value group, of two heads each, stayed where it was"
     assert matched["details"]["mean_match_quality"] > 0.95
-    assert any("not by name" in line for line in matched["details"]["told"])
-    assert "heads are defined up to a permutation" in found["same-by-name"]["details"]["told"][-1]
-    assert not any("up to a permutation" in line for line in matched["details"]["told"])
+    assert any("not by name" in line for line in matched["details"]["notes"])
+    assert "heads are defined up to a permutation" in found["same-by-name"]["details"]["notes"][-1]
+    assert not any("up to a permutation" in line for line in matched["details"]["notes"])
 
 
 def test_every_head_of_the_permuted_release_is_found_again(reports):

@@ -45,7 +45,7 @@ def test_the_property_of_the_how_to_page_works_as_shown(tmp_path):
     assert [(c["property"], c["verdict"], c["parameters"]["attribution"]) for c in claims] == [
         ("top_share", "certified", "atp"), ("top_share", "certified", "relp"),
     ]  # fmt: skip
-    assert all(1 / 36 < c["estimate"] < 0.9 and c["details"]["told"][0].startswith("strongest on average: L") for c in claims)
+    assert all(1 / 36 < c["estimate"] < 0.9 and c["details"]["notes"][0].startswith("strongest on average: L") for c in claims)
 
 
 def test_a_property_is_declared_once_and_by_a_generator():

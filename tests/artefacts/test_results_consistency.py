@@ -106,7 +106,7 @@ def test_reuse_without_a_number_has_no_row():
 
 
 def test_what_is_stored_renders_the_same_page_and_leaves_out_control_sets():
-    details = {"told": ["x"], "control": {"sets": [["L0H0"]] * 9, "rule": "c3", "distinct_sets": 50}, "rank_p": 0.5}
+    details = {"notes": ["x"], "control": {"sets": [["L0H0"]] * 9, "rule": "c3", "distinct_sets": 50}, "rank_p": 0.5}
     given = {"suite": {"seconds": 9}, "models": {}, "claims": [claim("ioi-needs-its-shared-set", "necessity", details=details)]}
     (kept,) = [page_of.kept(one) for one in shortened(given)["claims"]]
     assert kept["details"] == {"control": {"rule": "c3", "distinct_sets": 50}, "rank_p": 0.5}

@@ -194,7 +194,7 @@ def test_lines_of_one_model_are_told_apart_by_what_differs():
 
 def test_the_stored_report_leaves_out_names_and_what_others_repeat_at_any_depth():
     side = {"neurons": 26, "strongest": ["L0N1"], "curve": [{"size": 1, "faithfulness": 0.5}]}
-    ratio = claim("sparser", "sparsity_ratio", 2.0, details={"told": ["x"], "mlp_output": side})
+    ratio = claim("sparser", "sparsity_ratio", 2.0, details={"notes": ["x"], "mlp_output": side})
     reach = claim("neurons", "neurons_to_reach", 26.0, details=side)
     assert page.kept(ratio)["details"] == {"mlp_output": {"neurons": 26}}
     assert page.kept(reach)["details"] == {"neurons": 26, "curve": side["curve"]}

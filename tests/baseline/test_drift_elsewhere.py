@@ -253,14 +253,14 @@ def test_a_circuit_that_is_another_one_by_name_only_is_told_with_how_to_compare_
     original = world(("L0H1", "L1H2"))
     moved = permuted(original, [2, 0, 3, 1])
     for how in (CIRCUIT, {}):
-        told = drift(moved, baseline(original, **how) if recorded else original, **how).details["told"]
+        told = drift(moved, baseline(original, **how) if recorded else original, **how).details["notes"]
         assert "heads are defined up to a permutation" in told[-1] and "match: function" in told[-1], how
 
 
 def test_nothing_is_said_of_names_where_the_circuit_is_the_same_or_was_matched_by_function():
     same, function = drift(world(seed=1), world(), **CIRCUIT), drift(world(), world(), overlap="jaccard", match="function")
     stayed = drift(world(("L0H1", "L1H0")), world(("L0H1", "L1MLP")))
-    assert not [line for found in (same, function, stayed) for line in found.details["told"] if "permutation" in line]
+    assert not [line for found in (same, function, stayed) for line in found.details["notes"] if "permutation" in line]
 
 
 def test_an_interval_of_nothing_moved_certifies_only_what_examples_can():

@@ -50,7 +50,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "chance": chance,
         "groups_evaluated": count,
         "per_group": spread,
-        "told": [
+        "notes": [
             f"{int(correct.sum())} of {len(correct)} examples in {count} groups are answered correctly; {guess}",
             f"groups: {spread['all_correct']} without a mistake, {spread['none_correct']} without a correct answer, "
             f"standard deviation {spread['standard_deviation']:.3f}{_worst(spread)}",

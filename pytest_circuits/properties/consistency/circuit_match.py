@@ -121,7 +121,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "interval_parts": parts,
         **found.common,
     }
-    details["told"] = _told(p, details)
+    details["notes"] = _told(p, details)
     loose = p.circuit == "shared" and p.measure not in YES_OR_NO
     return Estimate(
         value, interval, len(found.circuits), p.confidence, kind, "circuit_match", details,

@@ -59,7 +59,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
                         "mlps": means["mlp_share_of_mlps"] * found.universe.layers},
         "per_layer": _per_layer(found.circuits, found.universe),
         "groups_evaluated": groups,
-        "told": [
+        "notes": [
             f"circuits have {found.circuits.members.sum(1).mean():.3g} of {found.universe.components} components on average: "
             f"{means['mlp_share']:.0%} of a circuit are MLPs; it holds {means['head_share_of_heads']:.0%} of the heads and "
             f"{means['mlp_share_of_mlps']:.0%} of the MLPs",

@@ -74,7 +74,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "share_per_layer": mean,
         "count_per_layer": [round(float(x), 4) for x in _counts(found).mean(0)],
         "groups_evaluated": groups,
-        "told": [
+        "notes": [
             f"{'components' if p.weight == 'count' else '|score| of the components'} of circuits in {_range(inside)} of "
             f"layers 0–{total - 1}: {value:.3f}; of random circuits: {chance:.3f}",
             "per layer: " + ", ".join(f"{x:.0%}" for x in mean[p.weight]),

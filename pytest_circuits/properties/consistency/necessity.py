@@ -73,7 +73,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "ablation": p.ablation,
         **found.examples.as_dict(),
     }
-    details["told"] = [
+    details["notes"] = [
         f"removed: shared set of {found.source} {shown(found.units)}",
         f"accuracy: intact {found.intact.accuracy:.3f}, without the shared set {accuracy:.3f}, without a control "
         f"({p.control}, {about['draws']} draws) {accuracies.mean():.3f} on average, {accuracies.min():.3f} at least",

@@ -89,7 +89,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "beside": beside,
         **found.as_dict(),
     }
-    details["told"] = _told(details, names, len(discovery))
+    details["notes"] = _told(details, names, len(discovery))
     kept = per_group(coverage, groups, 0.0, 1.0) | frequencies(discovery, found.groups(found.discovery))
     return Estimate(value, interval, len(coverage), p.confidence, "betting interval over groups", "reuse", details, kept=kept)
 

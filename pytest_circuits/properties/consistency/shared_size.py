@@ -78,7 +78,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "mean_circuit_size": mean,
         "most_frequent": {found.circuits.units[i]: round(float(frequency[i]), 4) for i in order},
         "bootstrap": parts,
-        "told": [
+        "notes": [
             f"shared set of {n} discovery examples: {len(names)} of {of} ({set_words}); circuits have {mean:.3g} on average",
             *(["no resample of the examples changed its size"] if parts["distinct"] == 1 else []),
         ],

@@ -110,7 +110,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "bootstrap": parts,
         **made.details,
         **found.as_dict(),
-        "told": [f"shared set of {len(discovery)} discovery examples of {p.task}: {shown(shared)}", *made.told, *_chance_told(p)],
+        "notes": [f"shared set of {len(discovery)} discovery examples of {p.task}: {shown(shared)}", *made.told, *_chance_told(p)],
     }
     unsettled = AT_ONE if p.p == 1 else None
     return Estimate(value, interval, made.n, p.confidence, "bias-corrected bootstrap over groups", "stability", details, unsettled)

@@ -96,7 +96,7 @@ def _compared(p: Sufficiency, found: ControlledSet, kept: Outcome, control: Outc
     accuracies = control.correct.mean(1)
     rank = ranked(float(kept.correct[0].mean()), accuracies, about["distinct_sets"])
     details |= {"accuracy_keeping_control": float(accuracies.mean()), "control": about, **rank, "control_minus_shared": parts}
-    details["told"] += [
+    details["notes"] += [
         f"only a control kept ({p.control}, {about['draws']} draws): {accuracies.mean():.3f} on average, {accuracies.max():.3f} at most; "
         f"{rank_told(rank)}"
     ]
@@ -147,7 +147,7 @@ def _details(p: Sufficiency, found: ControlledSet, kept: Outcome) -> dict[str, A
         "chance": chance,
         "ablation": p.ablation,
         "universe": found.universe.components,
-        "told": [
+        "notes": [
             f"kept: shared set of {found.source}, {shared['heads']} heads and {shared['mlps']} MLPs; the other "
             f"{found.universe.components - shared['size']} components under {p.ablation} ablation",
             f"accuracy: intact {found.intact.accuracy:.3f}, only the shared set kept {one:.3f}, nothing kept {nothing:.3f}; "

@@ -55,7 +55,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "noise_ceiling": _ceiling(sides, correlate),
         "bootstrap": parts,
     }
-    details["told"] = _told(details) + sides.caveats()
+    details["notes"] = _told(details) + sides.caveats()
     return Estimate(
         value,
         interval,

@@ -159,7 +159,7 @@ def count(sides: GradientVsCausal, role: Role, p: Any, threshold: float, portion
         kind, unsettled = "bias-corrected bootstrap over groups", tied(sides)
     details |= {role: found.sure, "possible": found.possible, **found.details}
     details["rank_gap"] = None if published is None else {role: published.sure, **published.details}
-    details["told"] = _told(sides, role, p, found, published)
+    details["notes"] = _told(sides, role, p, found, published)
     return Estimate(float(len(found.sure)), interval, len(sides.causal), p.confidence, kind, name, details, unsettled)
 
 

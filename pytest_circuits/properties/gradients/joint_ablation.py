@@ -66,7 +66,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "control": None if not draws.sets else {"rule": p.control, "sets": [list(d) for d in draws.sets], **control},
         **chosen.as_dict(p),
     }
-    details["told"] = _told(details, p, chosen)
+    details["notes"] = _told(details, p, chosen)
     return Estimate(value, interval, len(groups), p.confidence, kind, "joint_ablation", details)
 
 

@@ -80,7 +80,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         **_ratio(drops[p.effect], p, groups),
         **chosen.as_dict(p),
     }
-    details["told"] = _told(details, p, value)
+    details["notes"] = _told(details, p, value)
     return Estimate(value, interval, len(groups), p.confidence, kind, "superadditivity", details)
 
 

@@ -61,7 +61,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     grid = curve.details["grid"]
     lowest = grid["total"] - grid["reachable"]
     details = {**curve.details, "lowest": lowest, "chance": chance, "bootstrap": parts}
-    details["told"] = told(curve, "CMD", value, chance, f"no CMD below {lowest:.3f} is possible")
+    details["notes"] = told(curve, "CMD", value, chance, f"no CMD below {lowest:.3f} is possible")
     n = len(curve.ground.groups)
     return Estimate(value, interval, n, p.confidence, "bias-corrected bootstrap over groups", "cmd", details)
 

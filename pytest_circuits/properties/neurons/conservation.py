@@ -71,7 +71,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "biases": _biases(measured, size),
         "dtype": description.dtype,
         "accuracy": base.accuracy,
-        "told": _told(p, measured, errors, size, description.dtype),
+        "notes": _told(p, measured, errors, size, description.dtype),
         **found.as_dict(),
     }
     kind = "largest of Fieller intervals over groups, one a boundary"

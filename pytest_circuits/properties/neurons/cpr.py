@@ -61,7 +61,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     details = {**curve.details, "chance": chance}
     grid = curve.details["grid"]
     small = f"a curve of 1 everywhere else has CPR {grid['reachable']:.3f} instead of {grid['total']:.3f}"
-    details["told"] = told(curve, "CPR", value, chance, small)
+    details["notes"] = told(curve, "CPR", value, chance, small)
     n = len(curve.ground.groups)
     return Estimate(value, interval, n, p.confidence, "Fieller interval over groups", "cpr", details)
 

@@ -33,7 +33,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "faithfulness": faithfulness,
         "faithfulness_interval": list(faithful),
     }
-    details["told"] = told(details, "faithfulness")
+    details["notes"] = told(details, "faithfulness")
     n = len(found.ground.groups)
     return Estimate(value, interval, n, p.confidence, "Fieller interval over groups", "neuron_completeness", details)
 

@@ -33,7 +33,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "completeness": completeness,
         "completeness_interval": list(complete),
     }
-    details["told"] = told(details, "completeness")
+    details["notes"] = told(details, "completeness")
     n = len(found.ground.groups)
     return Estimate(value, interval, n, p.confidence, "Fieller interval over groups", "neuron_faithfulness", details)
 

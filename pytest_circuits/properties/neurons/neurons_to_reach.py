@@ -37,7 +37,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     """Probe sizes until each end of the interval is settled."""
     p: NeuronsToReach = claim.parameters
     reached = yield from reaching(claim, UnitSpace("neuron", p.site), p.reach, p.confidence)
-    details = {**reached.details, **reached.found.as_dict(), "told": told(reached)}
+    details = {**reached.details, **reached.found.as_dict(), "notes": told(reached)}
     n = len(reached.ground.groups)
     kind = "Fieller intervals over groups, inverted"
     ends = float(reached.low), float(reached.high)

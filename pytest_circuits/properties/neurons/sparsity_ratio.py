@@ -47,7 +47,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "ratio_of_shares": shares,
         "correlation_of_counts": correlation,
         **outputs.found.as_dict(),
-        "told": [
+        "notes": [
             *told(activations),
             *told(outputs),
             f"{outputs.value} / {activations.value} = {value:.3g} times as many outputs as activations; as shares of their universes "

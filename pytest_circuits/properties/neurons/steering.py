@@ -119,7 +119,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "examples_watched": len(rows),
         **found.as_dict(),
     }
-    details["told"] = _told(p, details, value)
+    details["notes"] = _told(p, details, value)
     kind = "betting interval over groups" + (" and t interval over draws, in quadrature" if p.against == "control" else "")
     return Estimate(value, interval, len(rows), p.confidence, kind, "steering", details)
 

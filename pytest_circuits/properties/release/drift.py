@@ -188,7 +188,7 @@ def _difference(p: Drift, release: Release, side: Side) -> Estimate:
     told += [BY_NAME] if any(_no_head_stayed(now["sets"].get(name, ()), one) for name, one in sets.items()) else []
     unsettled = next((f"{when}: {one['unsettled']}" for when, one in (("now", now), ("then", then)) if one["unsettled"]), None)
     kept = dict(side.kept)
-    return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "told": told}, unsettled, kept)
+    return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "notes": told}, unsettled, kept)
 
 
 def _sets(then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) -> dict[str, Json]:

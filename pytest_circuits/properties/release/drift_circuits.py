@@ -99,9 +99,9 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
         "jaccard": overlap.jaccard(*sets), "across": across, "within": within, "chance": vars(chance),
         "examples_with_another_circuit": int((old != new).any(1).sum()), "groups_compared": len(sizes), "bootstrap": parts, **matching,
     }  # fmt: skip
-    details["told"] = _told(p, details, release.itself, len(old), value)
+    details["notes"] = _told(p, details, release.itself, len(old), value)
     if p.match == "name" and (interval[1] < 0 or _no_head_in_common(details)):
-        details["told"].append(BY_NAME)
+        details["notes"].append(BY_NAME)
     return Estimate(
         value, interval, len(old), p.confidence, kind, "drift", details, unsettled(share, len(old), "an overlap with it"), dict(now)
     )

@@ -51,7 +51,7 @@ def report(
     else:
         details["sets"] = {"of": len(sets.pool), "least": sets.least + len(sets.including), "most": sets.most + len(sets.including),
                            "including": list(sets.including)}  # fmt: skip
-    details["told"] = list(_told(p, table, counts, explicit, smallest, sets, at_most))
+    details["notes"] = list(_told(p, table, counts, explicit, smallest, sets, at_most))
     return details
 
 

@@ -158,7 +158,7 @@ def _estimate(p: RoleStability, kept: list[tuple[Member, GradientVsCausal]], lef
         "gradient": p.gradient,
         "ablation": p.ablation,
     }
-    details["told"] = _told(p, details, value)
+    details["notes"] = _told(p, details, value)
     unsettled = next((f"{name}: {told}" for name, one in zip(names, sides, strict=True) if (told := tied(one))), None)
     kind = "jackknife t interval over models and bootstrap over groups, in quadrature"
     fewest = min(len(one.causal) for one in sides)

@@ -175,7 +175,7 @@ def _judged(p: Trajectory, points: Sequence[SeriesPoint], each: float) -> Estima
     low, high = limits(p)
     interval = (interval[0] if low is None else max(low, interval[0]), interval[1] if high is None else min(high, interval[1]))
     concerned = [one for one in kept if _concerns(p, one.at)]
-    details |= {"where": [one.model.name for one in where], "told": _told(p, points, left_out, where, value)}
+    details |= {"where": [one.model.name for one in where], "notes": _told(p, points, left_out, where, value)}
     kinds = dict.fromkeys(one.found.kind for one in concerned if isinstance(one.found, Estimate))
     kind = f"simultaneous over {len([one for one in points if _concerns(p, one.at)])} models (Bonferroni) of: {', '.join(kinds)}"
     n = min(one.found.n for one in concerned if isinstance(one.found, Estimate))

@@ -107,7 +107,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         told += _compared(details, there, here, rest[0] if own else None, universe)
     if p.normalised:
         told.append(f"row-normalised: removing the set costs its own task {source} {parts['own_drop']:.3f}")
-    return Estimate(value, interval, len(here.base.correct), p.confidence, kind, "cross_task_ablation", details | {"told": told})
+    return Estimate(value, interval, len(here.base.correct), p.confidence, kind, "cross_task_ablation", details | {"notes": told})
 
 
 def _evaluated(claim: Claim, source: str) -> Step[CompetentTask | None]:

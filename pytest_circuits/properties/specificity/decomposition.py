@@ -148,7 +148,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "examples": {task: sides[task].found.as_dict() for task in p.measured},
     }
     n = min(len(sides[task].base.correct) for task in p.measured)
-    return Estimate(value, interval, n, p.confidence, kind, "decomposition", details | {"told": _told(p, details, parts, row)})
+    return Estimate(value, interval, n, p.confidence, kind, "decomposition", details | {"notes": _told(p, details, parts, row)})
 
 
 def _parts(a: DiscoveredTask, b: DiscoveredTask) -> dict[str, tuple[str, ...]]:

@@ -107,7 +107,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     }
     n = min(len(c) for c, _ in sides)
     unsettled = AT_ONE if p.p == 1 else None
-    details["told"] = _told(p, details)
+    details["notes"] = _told(p, details)
     return Estimate(value, interval, n, p.confidence, "bias-corrected bootstrap over groups", "jaccard", details, unsettled)
 
 

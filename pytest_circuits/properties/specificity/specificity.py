@@ -64,7 +64,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         **own.found.as_dict(),
     }
     told = _told(own, others, column, equal)
-    return Estimate(value, interval, len(contrast), p.confidence, "betting interval over groups", "specificity", details | {"told": told})
+    return Estimate(value, interval, len(contrast), p.confidence, "betting interval over groups", "specificity", details | {"notes": told})
 
 
 def _entry(accuracy: float, without: float) -> dict[str, float | None]:

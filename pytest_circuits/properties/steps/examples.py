@@ -43,7 +43,7 @@ class Examples:
             **({} if self.encoded.first is None else {"examples_at_first": self.encoded.first}),
             "groups": len(set(self.encoded.groups)),
             "regenerated_pairs": self.encoded.regenerated,
-            **({"notes": list(self.encoded.notes)} if self.encoded.notes else {}),
+            **({"task_notes": list(self.encoded.notes)} if self.encoded.notes else {}),
         }
 
 

@@ -67,7 +67,7 @@ def test_accuracy_has_no_gate_since_it_is_the_accuracy():
     """A model that is always wrong is measured, not refused, whatever min_accuracy says."""
     found = study(correct=lambda s, mode, n: np.zeros(n, bool), chance=0.5).estimate("accuracy", task="t", min_accuracy=0.9)
     assert found.value == 0 and found.interval[0] == 0 and 0 < found.interval[1] < 0.3
-    assert "not clearly above the 0.500" in found.details["told"][0]
+    assert "not clearly above the 0.500" in found.details["notes"][0]
 
 
 def test_accuracy_in_sample_counts_all_examples():
@@ -141,7 +141,7 @@ def test_an_empty_shared_set_has_size_0_and_says_so():
     scores = np.zeros((N, 16))
     scores[np.arange(N), np.arange(N) % 16] = 1
     found = study(scores).estimate("shared_size", task="t", p=0.9, size=1)
-    assert found.value == 0 and found.details["empty_shared_set"] and "it is empty" in found.details["told"][0]
+    assert found.value == 0 and found.details["empty_shared_set"] and "it is empty" in found.details["notes"][0]
 
 
 @pytest.mark.parametrize(("p", "settled"), [(1.0, False), (0.95, False), (0.9, True)])
@@ -244,7 +244,7 @@ def test_only_scores_inside_the_circuit_weigh_in_the_layer_profile():
 
 
 def test_layer_profile_says_that_sums_over_readers_favour_early_layers():
-    told = [study().estimate("layer_profile", task="t", part="early", attribution=method).details["told"] for method in ("eap", "atp")]
+    told = [study().estimate("layer_profile", task="t", part="early", attribution=method).details["notes"] for method in ("eap", "atp")]
     assert [any("favours early" in line for line in lines) for lines in told] == [True, False]
 
 
@@ -309,4 +309,4 @@ def test_the_same_study_gives_the_same_numbers(name, more):
     first, second = (study().estimate(name, task="t", **({} if name == "accuracy" else {"size": 2}), **more) for _ in range(2))
     assert first == second
     plain(first.details)
-    assert all(isinstance(line, str) for line in first.details["told"]) and first.details["told"]
+    assert all(isinstance(line, str) for line in first.details["notes"]) and first.details["notes"]

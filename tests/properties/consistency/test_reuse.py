@@ -61,7 +61,7 @@ def test_the_value_does_not_depend_on_what_is_beside_it():
 def test_a_task_beside_that_has_no_set_is_told_and_not_judged(table, reason):
     found = reuse(world(u=table), beside=["u"])
     assert found.details["beside"]["u"]["reuse"] is None and reason in found.details["beside"]["u"]["reason"]
-    assert any("set of u none" in line for line in found.details["told"])
+    assert any("set of u none" in line for line in found.details["notes"])
 
 
 def test_chance_is_the_mean_over_random_sets_of_the_same_types():
@@ -97,13 +97,13 @@ def test_the_ceiling_is_reuse_between_halves_of_the_discovery_examples():
             mask = 5 * members[side].sum(0) >= 4 * side.sum()
             scores.append(np.mean((members[~side] & mask).sum(1) / members[~side].sum(1)))
     assert found.details["noise_ceiling"] == pytest.approx(np.mean(scores))
-    assert any(f"noise ceiling {np.mean(scores):.2f}" in line for line in found.details["told"])
+    assert any(f"noise ceiling {np.mean(scores):.2f}" in line for line in found.details["notes"])
 
 
 def test_an_empty_set_is_zero_with_its_most_frequent_components_and_chance_zero():
     found = reuse(world(t=Table(rows(N, *[(1, [UNITS[i % 12]]) for i in range(N)]))))
     assert (found.value, found.details["chance"], found.details["empty_shared_set"]) == (0, 0, True)
-    assert found.details["told"][0].startswith("the shared set is empty; most frequent: ")
+    assert found.details["notes"][0].startswith("the shared set is empty; most frequent: ")
 
 
 def test_beside_names_others():
@@ -122,7 +122,7 @@ def test_jaccard_over_chance_is_the_distance_from_random_sets_of_the_types():
     assert plain.value == pytest.approx(1 / 5) == over.details["jaccard"]
     assert over.value == pytest.approx(1 / 5 - null.mean) == plain.details["over_chance"]
     assert over.interval[0] <= over.value <= over.interval[1]
-    assert f"Jaccard 0.200, of which {null.mean:.3f} by chance" in over.details["told"]
+    assert f"Jaccard 0.200, of which {null.mean:.3f} by chance" in over.details["notes"]
 
 
 def test_sets_that_overlap_by_counting_alone_are_at_zero_over_chance():

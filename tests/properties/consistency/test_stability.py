@@ -92,7 +92,7 @@ def test_each_template_is_compared_with_all_others():
     assert found.value == pytest.approx(np.mean(list(values.values())))
     assert found.details["by_group"] == pytest.approx(values)
     assert values[odd] == 0 and min(v for g, v in values.items() if g != odd) > 0
-    assert f"10 of 10 groups compared with all others; least overlap 0.00, of {odd!r}" in found.details["told"]
+    assert f"10 of 10 groups compared with all others; least overlap 0.00, of {odd!r}" in found.details["notes"]
 
 
 def test_templates_that_have_no_set_of_their_own_are_invalid():
@@ -146,7 +146,7 @@ def test_another_method_finds_another_set_on_the_same_examples():
         "L0MLP",
     ]
     assert [r.method for asked in made.asked for r in asked if isinstance(r, Attribute)] == ["eap", "atp"]
-    assert any("found by atp instead of eap" in line and "(Jaccard 0.40)" in line for line in found.details["told"])
+    assert any("found by atp instead of eap" in line and "(Jaccard 0.40)" in line for line in found.details["notes"])
 
 
 def test_both_sets_are_found_anew_in_each_resample():
@@ -273,4 +273,4 @@ def test_no_set_at_all_by_the_other_method_is_an_overlap_of_nothing():
     members = {"eap": rows(N, (N, CORE)), "atp": rows(N, *[(1, [UNITS[i % 12]]) for i in range(N)])}
     found = stable(world(members), "method", other="atp")
     assert (found.value, found.interval) == (0.0, (0.0, 0.0))
-    assert "found by atp instead of eap: no shared set at all, so nothing is in common" in found.details["told"]
+    assert "found by atp instead of eap: no shared set at all, so nothing is in common" in found.details["notes"]

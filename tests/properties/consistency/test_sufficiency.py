@@ -165,7 +165,7 @@ def test_a_rank_needs_twenty_different_control_sets_and_says_so_where_there_are_
         found = made.estimate(name, task="t", size=2)
         assert found.details["control"]["distinct_sets"] == 1 and found.details["control"]["draws"] == 49
         assert found.details["rank_p"] is None and "only one control set is possible" in found.details["rank_p_reason"]
-        assert any("no rank among the controls" in line for line in found.details["told"])
+        assert any("no rank among the controls" in line for line in found.details["notes"])
         many = made.estimate(name, task="t", size=2, control="c3_any")
         assert many.details["control"]["distinct_sets"] == 91 and many.details["rank_p_reason"] is None
         assert many.details["rank_p"] >= 1 / 50

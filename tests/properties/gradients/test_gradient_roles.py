@@ -33,7 +33,7 @@ def test_clear_heroes_and_bloats_are_counted_and_named():
     assert heroes.details["smaller_gradients"]["L1H2"] == [2, 2], "those of L1H3 and L1MLP are smaller"
     value, low, high = heroes.details["causal"]["L1MLP"]
     assert low < value < high and value == pytest.approx(2, abs=0.2)
-    assert "L1H2, L1MLP} for sure" in heroes.details["told"][1]
+    assert "L1H2, L1MLP} for sure" in heroes.details["notes"][1]
 
 
 def test_a_doubtful_effect_or_place_makes_the_count_an_interval():
@@ -201,7 +201,7 @@ def test_agreement_tells_noise_ceilings_and_layers():
     assert found.details["layer_profile"] == {
         "gradient": pytest.approx([g[:5].mean(), g[5:].mean()]), "causal": pytest.approx([c[:5].mean(), c[5:].mean()]),
     }  # fmt: skip
-    assert "noise ceiling: two halves" in found.details["told"][2]
+    assert "noise ceiling: two halves" in found.details["notes"][2]
 
 
 def test_gradients_over_several_examples_do_not_mix_both_sides_of_the_split():
@@ -217,6 +217,6 @@ def test_gradients_over_several_examples_do_not_mix_both_sides_of_the_split():
 def test_gradients_of_a_few_examples_are_pointed_out():
     spiky = table()
     spiky.gradient[[0, 1]] *= 400
-    told = settle(HIDDEN_HEROES, spiky).details["told"][-1]
+    told = settle(HIDDEN_HEROES, spiky).details["notes"][-1]
     assert "1 of 100 discovery examples give" in told
-    assert not any("hangs on" in line for line in settle(HIDDEN_HEROES, table()).details["told"])
+    assert not any("hangs on" in line for line in settle(HIDDEN_HEROES, table()).details["notes"])

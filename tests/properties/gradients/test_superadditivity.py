@@ -73,8 +73,8 @@ def test_accuracy_is_compared_with_the_sum_the_mean_and_independence():
 def test_singles_that_exceed_the_accuracy_and_ratios_without_a_denominator_are_pointed_out():
     lost = settle(SUPERADDITIVITY, accuracies(1.0, 0.7, 0.8), set=PAIR, effect="accuracy")
     assert lost.value < 0 and lost.details["sum_exceeds_intact"] and lost.details["saturated"]
-    assert any("use against: independence" in line for line in lost.details["told"])
-    assert any("saturation" in line for line in lost.details["told"])
+    assert any("use against: independence" in line for line in lost.details["notes"])
+    assert any("saturation" in line for line in lost.details["notes"])
     assert lost.details["ratio_warning"] is None and lost.details["joint_over_mean_single"] == pytest.approx(1 / 0.75, abs=0.1)
     nothing = settle(SUPERADDITIVITY, table(c=np.zeros(N), joint=lambda names: np.ones(120)), set=PAIR)
     assert nothing.details["joint_over_mean_single"] is None and "not clearly above 0" in nothing.details["ratio_warning"]

@@ -66,7 +66,7 @@ def test_the_value_is_the_largest_mean_gap_over_the_mean_size_of_the_metric():
     assert (found.details["worst_boundary"], found.n) == ("L0", N)
     assert found.interval[0] < 0.2 < found.interval[1]
     assert Conserve(MODEL, TASK, "relp", "logit_diff", Part("evaluation", None, 0)) in asked
-    assert "the largest gap is after layer 0: 0.2 of the mean |logit_diff| of 2" in found.details["told"][1]
+    assert "the largest gap is after layer 0: 0.2 of the mean |logit_diff| of 2" in found.details["notes"][1]
 
 
 def test_bias_terms_belong_to_the_sum_and_are_reported_apart():

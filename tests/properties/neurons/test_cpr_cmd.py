@@ -76,7 +76,7 @@ def test_a_curve_that_is_1_from_the_first_unit_on_reaches_what_the_report_says(n
     assert found.value == pytest.approx(reachable if name == "cpr" else 0.999 - reachable, abs=1e-12)
     assert found.interval == pytest.approx((found.value, found.value), abs=1e-7)
     small = units < 1000
-    assert small == bool(grid["shares_below_one_unit"]) == any("less than one of" in line for line in found.details["told"])
+    assert small == bool(grid["shares_below_one_unit"]) == any("less than one of" in line for line in found.details["notes"])
     if small:
         assert grid["shares_of_one_size"][0] == {"size": 0, "shares": grid["shares_below_one_unit"]} or units == 36
     if name == "cmd":

@@ -237,7 +237,7 @@ def test_a_neuron_at_one_position_is_a_unit_of_its_own():
     each = {"attribution_options": {"positions": "each"}, "neurons": 40}
     found, (_, evaluation) = settled("neuron_faithfulness", task, subject, **each)
     assert found.details["universe"] == 3 * 40 * 5 and all("@" in name for name in found.details["strongest"])
-    assert "each position a unit" in found.details["universe_is"] and "neurons at positions" in found.details["told"][0]
+    assert "each position a unit" in found.details["universe_is"] and "neurons at positions" in found.details["notes"][0]
     rows = [int(i) for i in evaluation]
     outcome = subject.ablate_many(task, [["L1N7", "L2N3"], [f"{u}@{p}" for u in ("L1N7", "L2N3") for p in range(-5, 0)]], "keep",
                                   level="neuron", examples=rows)  # fmt: skip

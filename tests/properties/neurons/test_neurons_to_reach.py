@@ -73,7 +73,7 @@ def test_on_any_curve_it_is_the_smallest_of_the_probed_sizes(units, seed, reach)
     assert found.interval[0] <= found.value <= found.interval[1]
     below = [n for n, probe in sorted(probes.items()) if n > found.value and probe[1] < reach]
     assert found.details["falls_below_again_at"] == below
-    assert bool(below) == any("again" in line for line in found.details["told"])
+    assert bool(below) == any("again" in line for line in found.details["notes"])
 
 
 def test_the_coarse_grid_is_one_request_and_each_probe_is_one_of_its_own():
@@ -98,7 +98,7 @@ def test_where_scored_neurons_do_not_reach_it_the_claim_is_invalid_with_the_best
     assert found.value.details == {"best": pytest.approx(0.6), "at": 32, "scored": 32, "universe": 64, "reach": 0.9}
     unclear = np.concatenate([np.linspace(0, 0.91, 33), np.linspace(0.92, 1, 32)])
     low = neuron_world(by_size(unclear, 2.0, seed=2), scores).measure("neurons_to_reach", reach=0.88)
-    assert low.value <= 32 and low.interval[1] == 64 and any("upper end is the whole universe" in line for line in low.details["told"])
+    assert low.value <= 32 and low.interval[1] == 64 and any("upper end is the whole universe" in line for line in low.details["notes"])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_the_ratio_is_that_of_the_counts_with_the_same_probes():
     for site in ("mlp_activation", "mlp_output"):
         other.measure("neurons_to_reach", site=site)
     assert set(world.requests) == set(other.requests)
-    assert decide(found, Bound(5.0)).kind == "certified" and "10 times" in found.details["told"][-1]
+    assert decide(found, Bound(5.0)).kind == "certified" and "10 times" in found.details["notes"][-1]
 
 
 @given(st.floats(1, 50), st.floats(1, 50), st.floats(1, 3), st.floats(1, 3), st.floats(-1, 1))

@@ -91,8 +91,8 @@ def test_the_value_is_the_mean_change_and_its_interval_bets_over_groups():
         assert (entry["foils"], entry["accuracy"]) == (None, 1.0)
     assert found.details["control"]["mean_change"] == pytest.approx(-0.01, abs=1e-6)
     assert found.details["control"]["rank_p"] == pytest.approx(2 / 21)
-    assert found.details["told"][0] == "3 of 20 neurons, chosen by name, were multiplied by -1"
-    assert "went from 0.615 to 0.515" in found.details["told"][1]
+    assert found.details["notes"][0] == "3 of 20 neurons, chosen by name, were multiplied by -1"
+    assert "went from 0.615 to 0.515" in found.details["notes"][1]
 
 
 def test_a_control_takes_off_what_any_cluster_would_do():

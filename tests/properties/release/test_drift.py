@@ -32,7 +32,7 @@ def test_accuracy_drifts_by_the_mean_difference_on_the_same_examples(recorded):
     assert found.value == pytest.approx(-4 / 40) == expected[0]
     assert found.interval == pytest.approx(expected[1], abs=1e-6)
     assert found.details["paired"] and found.details["groups_compared"] == 40
-    assert f"at the release ({'baseline' if recorded else 'released'})" in found.details["told"][0]
+    assert f"at the release ({'baseline' if recorded else 'released'})" in found.details["notes"][0]
 
 
 def test_the_interval_of_a_pair_is_narrower_than_that_of_two_sides_with_the_same_noise():
@@ -69,7 +69,7 @@ def test_units_that_entered_or_left_the_set_of_the_claim_are_named():
     assert found.details["sets"]["shared_set"] | {"shares": 0} == {
         "entered": ["L1H0"], "left": ["L1MLP"], "shares": 0, "beyond_noise": ["L1H0", "L1MLP"]
     }  # fmt: skip
-    assert "shared set: L1H0 entered; L1MLP left" in found.details["told"]
+    assert "shared set: L1H0 entered; L1MLP left" in found.details["notes"]
 
 
 def borderline(share, seed=0):
@@ -91,7 +91,7 @@ def test_a_unit_that_only_crossed_the_threshold_is_no_drift_that_could_refute():
     assert found.details["sets"]["shared_set"] == {
         "entered": [], "left": ["L0H2"], "shares": {"L0H2": [0.825, 0.775]}, "beyond_noise": []
     }  # fmt: skip
-    assert "only crossed the threshold" in found.details["told"][-1]
+    assert "only crossed the threshold" in found.details["notes"][-1]
     moved = drift(borderline(10 / 40), baseline(borderline(33 / 40)))
     assert moved.interval[1] < 0 and moved.details["sets"]["shared_set"]["beyond_noise"] == ["L0H2"]
 
@@ -117,8 +117,8 @@ def test_a_moved_circuit_is_told_from_the_same_one_with_other_noise(recorded):
 def test_the_same_circuits_on_every_example_have_not_moved_at_all():
     found = drift(world(), baseline(world(), **CIRCUIT), **CIRCUIT)
     assert (found.value, tuple(found.interval)) == (0.0, (0.0, 0.0)) and not found.details["compared_with_itself"]
-    assert "cannot be told from it" in found.details["told"][-1], "an interval without a width is no promise of one"
-    assert not any("cannot be told" in line for line in drift(world(seed=1), world(seed=0), **CIRCUIT).details["told"])
+    assert "cannot be told from it" in found.details["notes"][-1], "an interval without a width is no promise of one"
+    assert not any("cannot be told" in line for line in drift(world(seed=1), world(seed=0), **CIRCUIT).details["notes"])
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -138,7 +138,7 @@ def test_a_permuted_model_is_equivalent_by_function_and_not_by_name(recorded):
     places = [(old, new) for new, old in enumerate(order) if new != old]
     assert matched.details["became"] == {f"L{layer}H{old}": f"L{layer}H{new}" for layer in (0, 1) for old, new in places}
     assert matched.details["mean_match_quality"] > 0.99 > matched.details["mean_quality_by_name"]
-    assert any("not by name" in line and "L0H0 is now L0H1" in line for line in matched.details["told"])
+    assert any("not by name" in line and "L0H0 is now L0H1" in line for line in matched.details["notes"])
     assert matched.details["shared_now"] != matched.details["shared_now_as_then"] == matched.details["shared_then"]
 
 
@@ -187,7 +187,7 @@ def test_what_does_not_compare_is_invalid_and_says_why(name):
 def test_a_run_that_writes_the_baseline_compares_what_does_not_compare_with_itself():
     old = replace(baseline(world(), of={"reuse": {"task": "t", "p": 0.9, "size": 3}}), writes=True)
     found = drift(world(), old)
-    assert found.details["compared_with_itself"] and "p was 0.9 and is 0.8" in found.details["told"][-1]
+    assert found.details["compared_with_itself"] and "p was 0.9 and is 0.8" in found.details["notes"][-1]
     moved = replace(baseline(world()), writes=True)
     assert not drift(world(("L0H2", "L1H0")), moved).details["compared_with_itself"], "what compares is compared first"
 

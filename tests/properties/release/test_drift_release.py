@@ -150,8 +150,8 @@ def test_the_run_that_writes_a_baseline_and_an_identical_rerun_agree(released, m
     released.spec((CORE + DRIFT).replace("0.15", str(margin)).replace("task: swap", f"task: swap, keeps: {keeps}"))
     released.run(NEW)
     first, details = judged(released), released.claims["moved"]["details"]
-    assert details["compared_with_itself"] and "since this run writes its baseline (there is no baseline" in details["told"][-1]
-    assert "measure the release" not in details["told"][-1], "which this run does"
+    assert details["compared_with_itself"] and "since this run writes its baseline (there is no baseline" in details["notes"][-1]
+    assert "measure the release" not in details["notes"][-1], "which this run does"
     assert first["verdict"] == verdict
     assert first["interval"][0] < first["estimate"] == 0.0 < first["interval"][1]
     for more in ((), ("--circuits-no-cache",), (NEW,)):
@@ -202,7 +202,7 @@ def test_an_entry_lent_compares_as_the_claims_own_does():
     own, found = drift(now, baseline(then)), drift(now, lent(baseline(then)))
     assert (found.value, found.interval, found.n) == (own.value, own.interval, own.n)
     assert found.details["sets"] == own.details["sets"]
-    assert "(baseline, the entry of 'core')" in found.details["told"][0]
+    assert "(baseline, the entry of 'core')" in found.details["notes"][0]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_an_explicit_example_of_a_set_that_the_claim_is_not_about_refutes_nothin
     if judged == "invalid":
         assert record["verdict"] == "invalid" and "'L9H0' does not exist" in record["reason"]
         return
-    told = " ".join(record["details"]["told"])
+    told = " ".join(record["details"]["notes"])
     assert (record["verdict"] == "refuted") is (judged is True)
     assert ("is none of the sets that the claim is about" in told) is (judged is False)
 

@@ -129,13 +129,13 @@ def test_roles_are_counted_over_models_beside_what_chance_gives():
         for unit, k in named.items():
             assert heroes["chance_of_as_many"][unit] == pytest.approx(binom.sf(k - 1, 4, chance)), count
     assert heroes["in_each_model"] == [[units[0]]] * 3 + [[]]
-    assert f"hidden hero in most of 4 models: {units[0]} 3; chance alone: 1.1 each" in found.details["told"]
+    assert f"hidden hero in most of 4 models: {units[0]} 3; chance alone: 1.1 each" in found.details["notes"]
 
 
 def test_few_models_are_told_to_be_few():
     """From ten on nothing is said."""
-    assert any("3 models are few" in line for line in run([table(BASE, seed=i) for i in range(3)]).details["told"])
-    assert not any("are few" in line for line in run([table(BASE, seed=i) for i in range(10)]).details["told"])
+    assert any("3 models are few" in line for line in run([table(BASE, seed=i) for i in range(3)]).details["notes"])
+    assert not any("are few" in line for line in run([table(BASE, seed=i) for i in range(10)]).details["notes"])
 
 
 def unable(**more):

@@ -174,7 +174,7 @@ def test_the_whole_curve_is_in_the_details(bench):
         "model": "m@40", "at": 40.0, "fingerprint": "weights of p40", "value": 0.6, "interval": [0.59, 0.61], "n": 50, "reason": None
     }  # fmt: skip
     assert found.details["left_out"] == ["m@10"]
-    assert found.details["told"] == [
+    assert found.details["notes"] == [
         "stated over 5 models, in share: 10: –, 20: 0.500, 30: 0.450, 40: 0.600, 50: 0.300",
         "largest drop from a model to a later one: 0.300 (0.600 at 40 and 0.300 at 50)",
         f"left out: m@10; m@10: {reason}",

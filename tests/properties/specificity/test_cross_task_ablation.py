@@ -59,8 +59,8 @@ def test_the_set_is_that_of_the_other_task_and_its_own_is_compared():
     _, evaluation = world().sides("b")
     intact = every(0.1, 1)[evaluation]
     assert found.details["own_set"]["drop"] == pytest.approx(intact.mean() - (intact & every(0.25, 3)[evaluation]).mean())
-    assert "removed: shared set of a {L0H0, L0MLP} (1 heads, 1 MLPs)" in found.details["told"]
-    assert any("1 in common (Jaccard 0.25)" in line for line in found.details["told"])
+    assert "removed: shared set of a {L0H0, L0MLP} (1 heads, 1 MLPs)" in found.details["notes"]
+    assert any("1 in common (Jaccard 0.25)" in line for line in found.details["notes"])
 
 
 @pytest.mark.parametrize("circuit", [None, {"task": "a"}])
@@ -158,7 +158,7 @@ def test_a_task_without_a_shared_set_of_its_own_can_be_evaluated_all_the_same():
     made = world(b={"members": rows(N, *[(1, [f"L{i % 3}H{i // 3 % 3}"]) for i in range(N)])})
     found = cross(made)
     assert found.value == pytest.approx(cross(world()).value)
-    assert "b has no shared set of its own to compare with" in found.details["told"]
+    assert "b has no shared set of its own to compare with" in found.details["notes"]
     assert list(found.details["shared_sets"]) == ["a"]
 
 

@@ -151,7 +151,7 @@ def test_a_control_that_cannot_be_drawn_is_a_reason_or_invalid_where_it_is_subtr
     reason = "3 MLPs are needed but only 0 of 3 lie outside the shared set"
     found = decompose(made, "core")
     assert found.details["control"]["sets"] == [] and reason in found.details["control"]["reason"]
-    assert any(reason in line for line in found.details["told"])
+    assert any(reason in line for line in found.details["notes"])
     with pytest.raises(Invalid, match=reason):
         decompose(made, "core", against="control")
 
@@ -168,7 +168,7 @@ def test_no_control_spares_the_draws():
     made = world()
     found = decompose(made, control="none")
     assert max(len(r.sets) for asked in made.asked for r in asked if isinstance(r, Ablate)) == 1
-    assert "not compared with random sets: control: none" in found.details["told"]
+    assert "not compared with random sets: control: none" in found.details["notes"]
     assert found.value == decompose(world()).value
 
 

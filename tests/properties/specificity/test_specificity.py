@@ -45,7 +45,7 @@ def test_the_value_is_what_the_own_set_costs_beyond_the_mean_of_the_others_on_th
     assert [column[t]["drop"] for t in "abc"] == pytest.approx([own, b, c])
     assert column["b"]["relative_drop"] == pytest.approx(b)
     assert found.details["overlap"]["b"]["jaccard"] == pytest.approx(1 / 3) and found.details["overlap"]["c"]["both"] == []
-    assert any("the sets differ in size" in line for line in found.details["told"])
+    assert any("the sets differ in size" in line for line in found.details["notes"])
     json.dumps(found.details, allow_nan=False)
 
 
@@ -72,7 +72,7 @@ def test_equal_sets_are_zero_and_said_to_be_equal():
     found = specificity(world(b_set=A), tasks=["b"])
     assert found.value == 0 and found.interval[0] < 0 < found.interval[1]
     assert found.details["equal_sets"] == ["b"]
-    assert "the set of b is the very same set, so it costs the same by definition" in found.details["told"]
+    assert "the set of b is the very same set, so it costs the same by definition" in found.details["notes"]
 
 
 def test_one_equal_set_of_two_is_named_and_counts_as_it_is():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ..tasks.base import PromptPair, Task
 from ..tasks.grammar.spaces import space_of
-from .picking import strategy
+from .choices import strategy
 
 
 def prompt_pairs(task: str | Path | Task | Iterable[PromptPair | Mapping[str, Any]], **parameters: Any) -> st.SearchStrategy[PromptPair]:

@@ -21,7 +21,7 @@ from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 from ..errors import Invalid
 from ..tasks.base import PromptPair
 from ..tasks.grammar.draws import Draws, Independent
-from .picking import Drawing, Replay, StaleError, strategy
+from .choices import Drawing, Replay, StaleError, strategy
 
 KEY = b"pytest-circuits"
 PATIENCE = 50  # draws an accepted one, before a grammar counts as making no pairs

@@ -12,7 +12,7 @@ from ..core.shares import Size
 from ..core.units import Universe, is_mlp
 from ..errors import OptionError, UnitError, suggestion
 from ..tasks.grammar.draws import Draws, Picked
-from .picking import strategy
+from .choices import strategy
 
 if TYPE_CHECKING:
     from ..core.results import Attribution, CircuitSet

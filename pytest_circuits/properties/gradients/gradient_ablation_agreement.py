@@ -9,7 +9,7 @@ from pydantic import Field
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
-from .gradient_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, listed, tied
+from .gradient_vs_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, listed, tied
 
 if TYPE_CHECKING:
     from collections.abc import Callable

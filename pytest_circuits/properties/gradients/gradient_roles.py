@@ -26,7 +26,7 @@ from ...core.shares import exact
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ..parameters import Parameters
-from .gradient_causal import UNITS, GradientAndAblation, GradientVsCausal, listed, tied
+from .gradient_vs_causal import UNITS, GradientAndAblation, GradientVsCausal, listed, tied
 
 Role = Literal["heroes", "bloats"]
 Portion = Annotated[float, Field(gt=0, lt=1)]

@@ -9,8 +9,8 @@ from pydantic import Field
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
-from .gradient_causal import GradientCausalParameters, gradient_causal
 from .gradient_roles import HeroRule, count
+from .gradient_vs_causal import GradientCausalParameters, gradient_causal
 
 
 class HiddenHeroes(HeroRule, GradientCausalParameters):

@@ -12,8 +12,8 @@ from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
 from ..protocol import Claim, Property
 from ..steps.controls import Controls, ablation, drawn, known_control, rank_told, ranked
-from .component_sets import Chosen, SetParameters, choose
-from .gradient_causal import UNITS, listed
+from .component_selection import Chosen, SetParameters, choose
+from .gradient_vs_causal import UNITS, listed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,8 +11,8 @@ from ...errors import Invalid
 from ...measurement.requests import Steps, ask
 from ..protocol import Claim, Property
 from ..steps.controls import ablation
-from .component_sets import Chosen, NamedUnits, SetParameters, choose
-from .gradient_causal import UNITS, listed
+from .component_selection import Chosen, NamedUnits, SetParameters, choose
+from .gradient_vs_causal import UNITS, listed
 
 if TYPE_CHECKING:
     import numpy as np

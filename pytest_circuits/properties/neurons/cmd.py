@@ -9,7 +9,7 @@ from pydantic import Field
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
-from .area import AreaParameters, chance_level, curves, told, trapezoid
+from .curve_area import AreaParameters, chance_level, curves, told, trapezoid
 
 if TYPE_CHECKING:
     import numpy as np

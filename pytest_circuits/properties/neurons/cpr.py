@@ -11,7 +11,7 @@ from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..parameters import MethodName
 from ..protocol import Claim, Property
-from .area import AreaParameters, chance_level, curves, told, trapezoid
+from .curve_area import AreaParameters, chance_level, curves, told, trapezoid
 
 MAGNITUDES = {
     "eap": ("component",),

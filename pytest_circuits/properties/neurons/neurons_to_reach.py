@@ -10,7 +10,7 @@ from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
 from ..steps.curves import CurveParameters, SiteName, UnitSpace
-from .reaching import reaching, told
+from .size_search import reaching, told
 
 Reach = Annotated[float, Field(gt=0, le=1, description="the faithfulness to reach")]
 

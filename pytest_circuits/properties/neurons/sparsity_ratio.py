@@ -10,7 +10,7 @@ from ...measurement.requests import Steps
 from ..protocol import Claim, Property
 from ..steps.curves import CurveParameters, UnitSpace
 from .neurons_to_reach import Reach
-from .reaching import Reached, reaching, told
+from .size_search import Reached, reaching, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

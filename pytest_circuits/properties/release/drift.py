@@ -18,9 +18,9 @@ from ..parameters import AnyParameters, CircuitParameters, task_names
 from ..payload import SHARED, Json, bits, bytes_by_column, group_digest, moved_units, named_sets, only_crossed, rounded, share_changes
 from ..protocol import BaselineReference, Claim, Property
 from ..steps.shared_sets import discovered
-from . import drift_circuits
-from .drift_circuits import BY_NAME
-from .drift_release import Release, check_data, from_baseline
+from . import circuit_overlap
+from .circuit_overlap import BY_NAME
+from .release_entry import Release, check_data, from_baseline
 
 if TYPE_CHECKING:
     from ...core.sources import ModelSource
@@ -120,7 +120,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     else:
         release = Release((yield from _measured(p, claim, against)).kept, against.name)
         check_data(release.kept, now.kept)
-    return (drift_circuits.compared if p.overlap else _difference)(p, release, now)
+    return (circuit_overlap.compared if p.overlap else _difference)(p, release, now)
 
 
 def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
@@ -142,7 +142,7 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
         "shared": list(found.circuits.shared(inner.parameters.p)),
     }
     if p.match == "function":
-        circuits["profiles"] = bytes_by_column((yield from drift_circuits.profiles(inner, found)))
+        circuits["profiles"] = bytes_by_column((yield from circuit_overlap.profiles(inner, found)))
     return Side({**kept, **circuits}, tuple(found.groups))
 
 
@@ -182,7 +182,7 @@ def _difference(p: Drift, release: Release, side: Side) -> Estimate:
     how = f"on the same examples, {groups} groups" if groups else "from an interval of each side"
     told = [f"{p.of.name}: {_shown(then)} at the release ({release.name}), {_shown(now)} now"]
     told += [f"difference {value:+.3f} [{low:+.3f}, {high:+.3f}], {how}", *([release.itself] if release.itself else [])]
-    told += [f"{name.replace('_', ' ')}: {drift_circuits.moved_text(one)}" for name, one in sets.items() if one["entered"] or one["left"]]
+    told += [f"{name.replace('_', ' ')}: {circuit_overlap.moved_text(one)}" for name, one in sets.items() if one["entered"] or one["left"]]
     if crossed:
         told.append("they only crossed the threshold, within noise: the interval takes both sets as given, and is extended to 0 for that")
     told += [BY_NAME] if any(_no_head_stayed(now["sets"].get(name, ()), one) for name, one in sets.items()) else []

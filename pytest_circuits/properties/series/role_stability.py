@@ -12,7 +12,7 @@ from pydantic import Field
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Describe, Steps, ask
-from ..gradients.gradient_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, tied
+from ..gradients.gradient_vs_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, tied
 from ..protocol import Claim, Property
 
 if TYPE_CHECKING:

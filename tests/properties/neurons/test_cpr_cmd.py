@@ -18,9 +18,9 @@ from pytest_circuits.core.verdict import Bound
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.area import GRID, CurveSizes, most, trapezoid
 from pytest_circuits.properties.neurons.cmd import Cmd, distance
 from pytest_circuits.properties.neurons.cpr import MAGNITUDES, Cpr
+from pytest_circuits.properties.neurons.curve_area import GRID, CurveSizes, most, trapezoid
 from pytest_circuits.stats.bootstrap import bootstrap_interval
 from pytest_circuits.stats.ratio import fieller
 from tests.fakes import tiny

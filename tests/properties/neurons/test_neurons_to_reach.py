@@ -15,7 +15,7 @@ from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.neurons.neurons_to_reach import NeuronsToReach
-from pytest_circuits.properties.neurons.reaching import Probe, coarse, smallest, wanted
+from pytest_circuits.properties.neurons.size_search import Probe, coarse, smallest, wanted
 from pytest_circuits.properties.neurons.sparsity_ratio import SparsityRatio, correlated, quotient
 from pytest_circuits.stats.ratio import fieller
 from tests.fakes.curves import Units, World, additive, groups_of, neuron_world, neurons

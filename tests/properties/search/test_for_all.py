@@ -168,7 +168,7 @@ def test_an_explicit_example_of_a_set_that_the_claim_is_not_about_refutes_nothin
         return
     told = " ".join(record["details"]["notes"])
     assert (record["verdict"] == "refuted") is (judged is True)
-    assert ("is none of the sets that the claim is about" in told) is (judged is False)
+    assert ("the claim is not about the set" in told) is (judged is False)
 
 
 def test_what_was_measured_once_is_not_measured_again(project):
@@ -244,7 +244,7 @@ def test_pairs_that_do_not_fit_the_tokenizer_are_left_out(project):
         record = project.run()
         assert record["verdict"] == verdict
         if verdict == "invalid":
-            assert re.search(r"of 60 prompts drawn from task 'capitals' do not fit the tokenizer, and \d+ can be judged", record["reason"])
+            assert re.search(r"of 60 prompts drawn from task 'capitals' do not fit the tokenizer, and \d+ are eligible", record["reason"])
     project.spec(FLIPS.replace("check", "min_accuracy: 0.3, check"), model="plain")
     spec.write_text(spec.read_text("utf-8").replace(fitting, longer), "utf-8")
     record = project.run()
@@ -311,22 +311,22 @@ def test_a_plan_stops_where_results_decide(project):
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ("check: answer_stays", "give one of remove and keep"),
-        ("remove: {units: [L0H0]}, keep: {units: [L0H1]}, check: answer_stays", "give one of remove and keep"),
-        ("remove: {}, check: answer_stays", "give one of units (by name), task (its shared set) and size"),
+        ("check: answer_stays", "give either remove or keep"),
+        ("remove: {units: [L0H0]}, keep: {units: [L0H1]}, check: answer_stays", "give either remove or keep"),
+        ("remove: {}, check: answer_stays", "give exactly one of units (by name), task (its shared set) and size"),
         ("remove: {units: [L0H0], size: 1}, check: answer_stays", "got units and size"),
-        ("remove: {units: [L0H0], outside: {units: [L0H1]}}, check: answer_stays", "outside says which sets are drawn, and goes with size"),
-        ("remove: {units: [L0H0], p: 0.5}, check: answer_stays", "p goes with task"),
-        ("remove: {size: 1, outside: {p: 0.5}}, check: answer_stays", "by units: [...] or by task: NAME"),
+        ("remove: {units: [L0H0], outside: {units: [L0H1]}}, check: answer_stays", "outside restricts the sets that are drawn"),
+        ("remove: {units: [L0H0], p: 0.5}, check: answer_stays", "so it needs task"),
+        ("remove: {size: 1, outside: {p: 0.5}}, check: answer_stays", "as units: [...] or as task: NAME"),
         ("remove: {units: [L0N1]}, check: answer_stays", "'L0N1' is not a component"),
         ("remove: {units: [L0H0]}, check: metric_kept", "metric_kept needs share"),
-        ("remove: {units: [L0H0]}, check: answer_stays, share: 0.5", "share goes with check: metric_kept"),
-        ("remove: {units: [L0H0]}, check: metric_kept, share: 0.5, metric: log_prob", "a share of log_prob says nothing"),
-        ("remove: {units: [L0H0]}, check: answer_stays, ablation: mean", "what mean ablation puts in depends on the other prompts"),
+        ("remove: {units: [L0H0]}, check: answer_stays, share: 0.5", "share needs check: metric_kept"),
+        ("remove: {units: [L0H0]}, check: metric_kept, share: 0.5, metric: log_prob", "a share of log_prob means nothing"),
+        ("remove: {units: [L0H0]}, check: answer_stays, ablation: mean", "that mean ablation inserts depend on the other prompts"),
         ("remove: {units: [L0H0]}, check: answer_flips", "'answer_flips' is not allowed; did you mean 'answer_stays'? allowed: answer_"),
         ("remove: {task: nowhere}, check: answer_stays", "unknown task 'nowhere'"),
         ("remove: {units: [L0H0]}, check: answer_stays, max_n: 500", "max_n"),
-        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c}]", "explicit example 1 needs its units"),
+        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c}]", "explicit example 1 needs units"),
         ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: []}]", "units is empty"),
         ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: [L0]}]", "'L0' is no unit name"),
         ("remove: {size: 0}, check: answer_stays", "a circuit size is"),
@@ -343,7 +343,7 @@ def test_mistakes_are_told_before_anything_is_measured(project, claim, message):
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ("remove: {size: 9}, check: answer_stays", "sets of all 9 components would be removed, which says nothing"),
+        ("remove: {size: 9}, check: answer_stays", "the largest sets are all 9 components; removing everything says nothing"),
         ("remove: {size: 4, of: mlps}, check: answer_stays", "sets of 4 components cannot be drawn: there are 3 MLPs"),
         ("remove: {size: 2, inside: {units: [L0H0]}}, check: answer_stays", "there are 1 components to choose from"),
         ("remove: {units: [L7H0]}, check: answer_stays", "'L7H0' does not exist: this model has layers 0–2"),

@@ -14,7 +14,7 @@ from ..protocol import Claim
 from ..steps.examples import attributed, check_share, empty_set
 from ..steps.removal import shown
 from ..steps.shared_sets import DiscoveredCircuits, unsettled
-from .drift_release import Release
+from .release_entry import Release
 
 if TYPE_CHECKING:
     import numpy as np

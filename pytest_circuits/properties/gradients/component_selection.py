@@ -16,8 +16,8 @@ from ..parameters import CircuitParameters, Share
 from ..protocol import Claim
 from ..steps.examples import Examples, attributed, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.examples import chosen as members_of
-from .gradient_causal import Effect, GradientAndAblation, gradient_causal
 from .gradient_roles import BothRules, Role, by_rank_gap, certified
+from .gradient_vs_causal import Effect, GradientAndAblation, gradient_causal
 
 if TYPE_CHECKING:
     from ...core.results import Outcome

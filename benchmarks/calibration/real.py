@@ -66,7 +66,7 @@ class Opened:
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate(dict(parameters))
         sources = {task: TaskSource.make(task, "fixture", task) for task in task_names(checked)}
-        steps = prop.estimate(Claim(checked, ModelSource("m", "m"), sources))
+        steps = prop.estimate(Claim(prop.name, checked, ModelSource("m", "m"), sources))
         try:
             asked = next(steps)
             while True:

@@ -199,7 +199,7 @@ def ask(name: str, parameters: Mapping[str, Any], worlds: Mapping[str, World], s
     sources = tuple(ModelSource(one, one, at=float(i)) for i, one in enumerate(series))
     tasks = {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)}
     model, over = (sources[-1], sources) if prop.over_series else (MODEL, ())
-    steps = prop.estimate(Claim(checked, model, tasks, over, sources[0] if name == "drift" else None))
+    steps = prop.estimate(Claim(name, checked, model, tasks, over, sources[0] if name == "drift" else None))
 
     def answer(request: Any) -> Any:
         return worlds[request.model.name].answer(request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..properties.payload import as_kept, changed_parameters, named_sets
 
 if TYPE_CHECKING:
-    from ..claims.question import Question
+    from ..core.claim import Claim
     from ..core.verdict import Estimate
     from ..measurement.executor import Executor
 
@@ -27,7 +27,7 @@ def model_of(key: str) -> str:
     return key.split("::")[1]
 
 
-def measured_on(lab: Executor, question: Question) -> dict[str, Any]:
+def measured_on(executor: Executor, claim: Claim) -> dict[str, Any]:
     """Digests of the tokenizer (None where only loading tells) and of each task's encoded prompts, and versions. Measures nothing."""
     from .. import __version__
     from ..errors import CircuitsError
@@ -36,10 +36,10 @@ def measured_on(lab: Executor, question: Question) -> dict[str, Any]:
 
     tokenizer, data = None, {}
     with suppress(CircuitsError):
-        tokenizer = lab.models.identity(question.model, may_open=False).tokenizer
-    for name, task in question.tasks.items():
+        tokenizer = executor.models.identity(claim.model, may_open=False).tokenizer
+    for name, task in claim.tasks.items():
         try:
-            encoded = lab.stored(Encode(question.model, task))
+            encoded = executor.stored(Encode(claim.model, task))
         except CircuitsError:
             encoded = None
         data[name] = None if encoded is None else encoded.digest

@@ -14,7 +14,7 @@ from . import releases as mixing
 from .entries import Entry, changes, entry_of, hints, key_of, model_of, version_changes
 
 if TYPE_CHECKING:
-    from ..properties.protocol import BaselineReference
+    from ..core.claim import BaselineReference
 
 MODES = ("new", "changed", "all")
 CI = ("CI", "BUILD_NUMBER")  # as pytest tells that it runs under continuous integration
@@ -60,7 +60,7 @@ class BaselineManager:
 
         `shown` is its node id as it has to be typed. Raises `BaselineError`.
         """
-        from ..properties.protocol import BaselineReference
+        from ..core.claim import BaselineReference
 
         if self.off:
             return BaselineReference(

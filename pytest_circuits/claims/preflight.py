@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..core.claim import Claim
 from ..core.units import Universe
-from ..core.verdict import CERTIFIED, REFUTED, Bound
+from ..core.verdict import CERTIFIED, REFUTED
 from ..errors import CircuitsError
 from ..measurement import synthetic as invented
 from ..measurement.executor import Executor
@@ -14,41 +15,41 @@ from ..measurement.incremental import unextended
 from ..properties.preflight import PreflightContext
 from ..stats.split import split_first
 from ..tasks.base import Task
-from .evaluation import Judgement
-from .question import Looks, Question
+from .evaluation import Evaluation
+from .sequential import LookPlan, property_of
 
 Sides = tuple[int, int]
 
 
-def forewarned(judgement: Judgement, lab: Executor, question: Question, bound: Bound, expect: str, others: Iterable[str] = ()) -> Judgement:
-    """The judgement with the warnings that could have been given before, and `others`."""
-    universe = None if judgement.model is None else judgement.model.universe
-    return replace(judgement, warnings=(*judgement.warnings, *warnings(lab, question, bound, expect, universe), *others))
+def with_warnings(evaluation: Evaluation, executor: Executor, claim: Claim, more: Iterable[str] = ()) -> Evaluation:
+    """The evaluation with the warnings that could have been given before measuring, and `more`."""
+    universe = None if evaluation.model is None else evaluation.model.universe
+    return replace(evaluation, warnings=(*evaluation.warnings, *warnings(executor, claim, universe), *more))
 
 
-def warnings(lab: Executor, question: Question, bound: Bound, expect: str, universe: Universe | None) -> list[str]:
+def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> list[str]:
     """Why the claim cannot come out as it is expected to, or says little. Opens no model, and does not depend on what is stored.
 
-    Tasks are taken as they are, before a tokenizer replaces pairs of them. Nothing where a task cannot be read: that is told elsewhere.
+    Tasks are taken as they are, before a tokenizer replaces pairs of them. Nothing where a task cannot be read: that is reported elsewhere.
     """
-    looks = Looks.of(question)
-    prop, claim = looks.at(len(looks.tasks) - 1).claim()
-    parameters = claim.parameters
+    plan = LookPlan.of(claim)
+    last = plan.at(len(plan) - 1)
+    parameters = last.parameters
     found, groups, examples, most = [], {}, {}, {}
     split = getattr(parameters, "split", None)
-    for name, source in claim.tasks.items() if split is not None else ():
+    for name, source in last.tasks.items() if split is not None else ():
         try:
-            first = len(lab.task(unextended(source))) if source.grown else None
-            task = lab.task(source)
+            first = len(executor.task(unextended(source))) if source.grown else None
+            task = executor.task(source)
             groups[name], examples[name] = _sides(task, first, split, parameters.split_seed)
             if task.most_groups is not None:
                 every = len(set(invented.encoded(task).groups))
                 most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
-    context = PreflightContext(bound, parameters.confidence, groups, examples, universe, most)
-    for warning in prop.warnings(question.parameters, context):
-        if warning.verdict is None or (expect in (CERTIFIED, REFUTED) and warning.verdict == expect):
+    context = PreflightContext(claim.required_bound(), parameters.confidence, groups, examples, universe, most)
+    for warning in property_of(claim).warnings(claim.parameters, context):
+        if warning.verdict is None or (claim.expect in (CERTIFIED, REFUTED) and warning.verdict == claim.expect):
             found.append(warning.text)
     return list(dict.fromkeys(found))
 

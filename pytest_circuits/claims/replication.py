@@ -13,18 +13,18 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from ..core.claim import Claim
 from ..core.sources import TaskSource
-from ..spec.suite import ClaimCase
 
 P = TypeVar("P", bound=BaseModel)
 
 
-def reseeded_case(case: ClaimCase, by: int) -> ClaimCase:
-    """The case with all its seeds raised."""
+def reseeded_claim(claim: Claim, by: int) -> Claim:
+    """The claim with all its seeds raised."""
     if not by:
-        return case
-    tasks = {name: reseeded_task(task, by) for name, task in case.tasks.items()}
-    return replace(case, parameters=reseeded(case.parameters, by), tasks=tasks)
+        return claim
+    tasks = {name: reseeded_task(task, by) for name, task in claim.tasks.items()}
+    return replace(claim, parameters=reseeded(claim.parameters, by), tasks=tasks)
 
 
 def reseeded_task(task: TaskSource, by: int) -> TaskSource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.claim import Claim
 from ..core.verdict import SampleSize
 from ..errors import CircuitsError
 from ..measurement.example_selection import examples_of
@@ -9,12 +10,12 @@ from ..measurement.executor import Executor
 from ..measurement.requests import Encode, Part
 from ..properties.nested import Inner
 from ..properties.parameters import AnyParameters
-from .question import Question
+from .sequential import property_of
 
 
-def _made_of(question: Question) -> tuple[str, AnyParameters]:
+def _source_of(claim: Claim) -> tuple[str, AnyParameters]:
     """The side of the split that the estimate is made of, and the parameters that say how it is split: those of the innermost claim."""
-    prop, parameters = question.claim()[0], question.parameters
+    prop, parameters = property_of(claim), claim.parameters
     which = "evaluation" if prop.grows else "discovery"
     while isinstance(inner := getattr(parameters, "of", None), Inner):
         if getattr(parameters, "overlap", None) is not None or not inner.property.grows:
@@ -23,14 +24,13 @@ def _made_of(question: Question) -> tuple[str, AnyParameters]:
     return which, parameters
 
 
-def sample_size_of(lab: Executor, question: Question) -> SampleSize | None:
+def sample_size_of(executor: Executor, claim: Claim) -> SampleSize | None:
     """The examples behind the estimate, of the task with the fewest groups; None where this is not known. Measures nothing.
 
     Of estimates that are made of discovery examples alone, those count; of others, evaluation examples. A claim about another one, such as
     drift, has the examples of that one.
     """
-    _, claim = question.claim()
-    which, parameters = _made_of(question)
+    which, parameters = _source_of(claim)
     split = getattr(parameters, "split", None)
     if split is None or not claim.tasks:
         return None
@@ -38,11 +38,11 @@ def sample_size_of(lab: Executor, question: Question) -> SampleSize | None:
     found: list[SampleSize] = []
     for name, source in claim.tasks.items():
         try:
-            encoded = lab.stored(Encode(claim.model, source))
+            encoded = executor.stored(Encode(claim.model, source))
             if encoded is None:
                 return None
             rows = examples_of(side, encoded)
-            most = lab.task(source).most_groups
+            most = executor.task(source).most_groups
         except CircuitsError:
             return None
         names = encoded.groups if rows is None else [encoded.groups[int(i)] for i in rows]

@@ -10,13 +10,16 @@ single example: for betting intervals of 64 to 1024 examples it costs 11–24% o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
+from ..core.claim import Claim
 from ..core.sources import TaskSource
-
-if TYPE_CHECKING:
-    from ..properties.protocol import Property
+from ..core.verdict import Estimate
+from ..errors import CircuitsError, Invalid
+from ..properties import PROPERTIES
+from ..properties.parameters import in_sample
+from ..properties.protocol import Property
 
 Tasks = Mapping[str, TaskSource]
 
@@ -31,7 +34,7 @@ def sizes(n: int, max_n: int) -> list[int]:
 
 def planned(prop: Property, parameters: Any, tasks: Tasks) -> list[Tasks]:
     """The tasks of each look, those as they are first; a task that has reached `max_n` stays what it is."""
-    if getattr(parameters, "max_n", None) is None or problem(prop, parameters, tasks):
+    if getattr(parameters, "max_n", None) is None or problem_with_max_n(prop, parameters, tasks):
         return [tasks]
     steps = {name: sizes(task.options["n"], parameters.max_n)[1:] for name, task in tasks.items()}
     count = max((len(found) for found in steps.values()), default=0)
@@ -43,7 +46,7 @@ def spent(confidence: float, looks: int) -> float:
     return confidence if looks == 1 else 1 - (1 - confidence) / looks
 
 
-def problem(prop: Property, parameters: Any, tasks: Tasks) -> str | None:
+def problem_with_max_n(prop: Property, parameters: Any, tasks: Tasks) -> str | None:
     """Why `max_n` is of no use to this claim, or None; None also where it is not given."""
     if getattr(parameters, "max_n", None) is None:
         return None
@@ -60,8 +63,43 @@ def problem(prop: Property, parameters: Any, tasks: Tasks) -> str | None:
     return f"max_n needs tasks that make more prompts on demand, as built-in ones do, and {names} is {of}: leave max_n out"
 
 
-def in_sample(parameters: Any) -> str | None:
-    """Why a claim whose two sides of the split are the same examples has no use for more on one of them, or None."""
-    if getattr(parameters, "split", None) != "in_sample":
-        return None
-    return "max_n adds evaluation examples, and split: in_sample has none of its own: give a share, or raise the tasks' own n"
+@dataclass(frozen=True)
+class LookPlan:
+    """A claim as it is estimated at each planned look: with more and more examples, each time at the same share of the error."""
+
+    claim: Claim
+    tasks: list[Tasks]
+
+    @classmethod
+    def of(cls, claim: Claim) -> LookPlan:
+        """One look, unless the parameters give a `max_n` that is of use."""
+        return cls(claim, planned(property_of(claim), claim.parameters, claim.tasks))
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def at(self, look: int, confidence: float | None = None) -> Claim:
+        """The claim at a look (from 0), for all looks together to have this confidence, by default that of the parameters."""
+        confidence = self.claim.parameters.confidence if confidence is None else confidence
+        each = spent(confidence, len(self))
+        return replace(self.claim, tasks=self.tasks[look]).with_confidence(each)
+
+    def combine(self, outcome: Estimate | CircuitsError, look: int) -> Estimate | CircuitsError:
+        """An outcome of one look as an outcome of all: its interval holds together with the others, with the confidence asked for."""
+        if len(self) == 1:
+            return outcome
+        if isinstance(outcome, Estimate):
+            kind = f"{outcome.kind}; for {len(self)} looks, {outcome.confidence:.4g} at each"
+            return replace(outcome, confidence=self.claim.parameters.confidence, kind=kind)
+        prompts = " and ".join(f"{n} prompts of {name!r}" for name, n in self.prompts(look).items())
+        details = outcome.details if isinstance(outcome, Invalid) else {"error": type(outcome).__name__}
+        return Invalid(f"at look {look + 1} of {len(self)} ({prompts}): {outcome}", details)
+
+    def prompts(self, look: int) -> dict[str, int]:
+        """How many prompts each task has."""
+        return {name: (*(task.options["n"],), *task.grown)[-1] for name, task in self.tasks[look].items()}
+
+
+def property_of(claim: Claim) -> Property:
+    """The property that a claim is about."""
+    return PROPERTIES.get(claim.property)  # type: ignore[no-any-return]

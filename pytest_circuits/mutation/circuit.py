@@ -73,14 +73,14 @@ def _within(unit: str, wanted: str) -> bool:
 def circuit_of(lab: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> SpecCircuit:
     """The component sets in the details of the claims; where no claim has one, the shared set of each task with the default settings.
 
-    Raises the `SpecCircuitsError` of describing the model.
+    Raises the `CircuitsError` of describing the model.
     """
     universe: Universe = lab.result(Describe(model)).universe
     sets: dict[str, tuple[str, ...]] = {}
-    for asked in claims:
-        for where, units in named_sets(asked.judgement.details, LARGEST).items():
+    for judged in claims:
+        for where, units in named_sets(judged.evaluation.details, LARGEST).items():
             if units and level_of(units) == "component":
-                sets[f"{where.replace('_', ' ')} of {asked.name}"] = tuple(units)
+                sets[f"{where.replace('_', ' ')} of {judged.name}"] = tuple(units)
     if sets:
         return SpecCircuit(universe, sets, "the sets of components that the claims measured")
     told = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
@@ -89,7 +89,7 @@ def circuit_of(lab: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> S
 
 def _by_default(lab: Any, model: ModelSource, claims: Iterable[JudgedClaim]) -> dict[str, tuple[str, ...]]:
     found = {}
-    for name, task in {name: task for asked in claims for name, task in asked.question.tasks.items()}.items():
+    for name, task in {name: task for judged in claims for name, task in judged.claim.tasks.items()}.items():
         try:
             circuits = lab.result(Attribute(model, task, "eap")).circuits("10%")
         except CircuitsError:

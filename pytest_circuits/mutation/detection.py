@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..claims.evaluation import Judgement, decide_outcome, evaluate_claim
-from ..claims.question import Question
+from ..claims.evaluation import Evaluation, decide_outcome, evaluate_claim
+from ..core.claim import Claim
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import INCONCLUSIVE, as_expected
 from ..errors import CircuitsError, MeasurementError, MutationError, Offline
@@ -27,8 +27,8 @@ ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
 class DetectionAnswer:
     """What a claim says of a mutant. `how` is None where it did not notice, else the verdict that gave it away."""
 
-    asked: JudgedClaim
-    judgement: Judgement
+    judged: JudgedClaim
+    evaluation: Evaluation
     how: str | None
 
 
@@ -65,12 +65,12 @@ class MutantResult:
         return self.mutation.equivalent or (unchanged and not self.noticed)
 
 
-def mutated(question: Question, mutation: Mutation) -> Question:
-    """The same question about the mutant: another model, of a series the last one; or the same model on other labels."""
+def mutated(claim: Claim, mutation: Mutation) -> Claim:
+    """The same claim about the mutant: another model, of a series the last one; or the same model on other labels."""
     if mutation.of_labels:
-        return replace(question, tasks={name: relabelled(task, mutation) for name, task in question.tasks.items()})
-    model = changed(question.model, mutation)
-    return replace(question, model=model, series=(*question.series[:-1], model) if question.series else ())
+        return replace(claim, tasks={name: relabelled(task, mutation) for name, task in claim.tasks.items()})
+    model = changed(claim.model, mutation)
+    return replace(claim, model=model, series=(*claim.series[:-1], model) if claim.series else ())
 
 
 def changed(model: ModelSource, mutation: Mutation) -> ModelSource:
@@ -90,13 +90,13 @@ def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mu
     """
     try:
         if mutation.of_labels:
-            for task in {task for asked in claims for task in asked.question.tasks.values()}:
+            for task in {task for judged in claims for task in judged.claim.tasks.values()}:
                 lab.task(relabelled(task, mutation))
             fingerprint = None
         else:
             fingerprint = lab.describe(changed(model, mutation)).fingerprint
         behaviour = behaviours(lab, model, claims, mutation)
-        answers = tuple(_answer(lab, asked, mutation, lenient) for asked in claims)
+        answers = tuple(_answer(lab, judged, mutation, lenient) for judged in claims)
     except MutationError as problem:
         return MutantResult(mutation, problem=str(problem))
     except Offline as problem:
@@ -104,28 +104,28 @@ def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mu
     return MutantResult(mutation, answers, behaviour, fingerprint)
 
 
-def _answer(lab: Executor, asked: JudgedClaim, mutation: Mutation, lenient: bool) -> DetectionAnswer:
+def _answer(lab: Executor, judged: JudgedClaim, mutation: Mutation, lenient: bool) -> DetectionAnswer:
     try:
-        judgement = evaluate_claim(lab, mutated(asked.question, mutation), asked.bound, strength=False)
+        evaluation = evaluate_claim(lab, mutated(judged.claim, mutation), strength=False)
     except CircuitsError:
         raise
     except Exception as problem:  # a property of a third party that did not expect such a model: its test would fail, and no other
-        told = MeasurementError(f"the property {asked.question.property} raised {type(problem).__name__}: {problem}")
-        judgement = decide_outcome(told, asked.bound, Cost(), None)
-    if judgement.details.get("error") == "Offline":
-        raise Offline(judgement.verdict.reason)
-    verdict = judgement.verdict.kind
-    quiet = as_expected(verdict, asked.expect) or (lenient and verdict == INCONCLUSIVE)
-    return DetectionAnswer(asked, judgement, None if quiet else verdict)
+        told = MeasurementError(f"the property {judged.claim.property} raised {type(problem).__name__}: {problem}")
+        evaluation = decide_outcome(told, judged.claim.required_bound(), Cost(), None)
+    if evaluation.details.get("error") == "Offline":
+        raise Offline(evaluation.verdict.reason)
+    verdict = evaluation.verdict.kind
+    quiet = as_expected(verdict, judged.claim.expect) or (lenient and verdict == INCONCLUSIVE)
+    return DetectionAnswer(judged, evaluation, None if quiet else verdict)
 
 
 def behaviours(lab: Executor, model: ModelSource, claims: Iterable[JudgedClaim], mutation: Mutation) -> dict[str, Behaviour]:
     """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
     found: dict[str, Behaviour] = {}
-    for asked in claims:
-        for name, task in asked.question.tasks.items():
+    for judged in claims:
+        for name, task in judged.claim.tasks.items():
             if name not in found:
-                found[name] = _behaviour(lab, model, task, gate_of(asked.question.parameters), mutation)
+                found[name] = _behaviour(lab, model, task, gate_of(judged.claim.parameters), mutation)
     return found
 
 

@@ -14,10 +14,10 @@ def share_of_way(answer: DetectionAnswer) -> float | None:
 
     None where there is no number on one of the sides, where no verdict is expected, or where the intact estimate lies on the bound.
     """
-    before, after, expect = answer.asked.judgement.estimate, answer.judgement.estimate, answer.asked.expect
+    before, after, expect = answer.judged.evaluation.estimate, answer.evaluation.estimate, answer.judged.claim.expect
     if before is None or after is None or expect not in (CERTIFIED, REFUTED):
         return None
-    start, end = (_margin(e.value, answer.asked.bound, expect) for e in (before, after))
+    start, end = (_margin(e.value, answer.judged.claim.required_bound(), expect) for e in (before, after))
     return max(0.0, (start - end) / start) if isfinite(start) and isfinite(end) and start > 0 else None
 
 
@@ -45,14 +45,14 @@ def reasons(tried: MutantResult, circuit: SpecCircuit) -> list[str]:
     if nearest is None:
         return [*found, "no claim that expects a verdict has a number on both sides"]
     answer, share = nearest
-    before, after = answer.asked.judgement.estimate, answer.judgement.estimate
+    before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     assert before is not None and after is not None
     low, high = after.interval
-    moved = f"{before.value:.3f} → {after.value:.3f} [{low:.3f}, {high:.3f}], bound {answer.asked.bound}"
+    moved = f"{before.value:.3f} → {after.value:.3f} [{low:.3f}, {high:.3f}], bound {answer.judged.claim.bound}"
     if share == 0:
-        found.append(f"no estimate came nearer to its bound; {answer.asked.name}: {moved}")
+        found.append(f"no estimate came nearer to its bound; {answer.judged.name}: {moved}")
     else:
-        found.append(f"bounds too far away: {answer.asked.name} went {share:.0%} of the way to its bound, {moved}")
+        found.append(f"bounds too far away: {answer.judged.name} went {share:.0%} of the way to its bound, {moved}")
     return found
 
 

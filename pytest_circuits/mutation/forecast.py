@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from ..claims.evaluation import evaluate_claim
-from ..claims.question import Looks, Question
+from ..claims.evaluation import estimation, evaluate_claim
+from ..claims.sequential import LookPlan
+from ..core.claim import Claim
 from ..errors import CircuitsError
 from ..measurement.executor import Executor
 from ..measurement.planner import Forecast, Planner
 from ..measurement.requests import AnyRequest
 from ..mutants.base import Mutation
-from ..spec.suite import ClaimCase
 from .circuit import circuit_of
 from .detection import gate_of, gates, mutated
 from .judged_claim import JudgedClaim
@@ -20,55 +20,55 @@ from .recipes import NotMade, mutations
 from .run import MutationRun, grouped
 
 
-def forecast(stage: MutationRun, planner: Planner, offline: Executor, cases: Sequence[tuple[str, ClaimCase]]) -> Iterator[str]:
-    """Lines about the mutants of each spec and model, by node id and case.
+def forecast(run: MutationRun, planner: Planner, offline: Executor, claims: Sequence[tuple[str, Claim]]) -> Iterator[str]:
+    """Lines about the mutants of each spec and model; `claims` come with their node ids.
 
     Where all claims are stored, the very mutants are planned; else as many as the recipes give if the circuit has what they ask for.
-    `offline` is a lab that measures nothing.
+    `offline` is an executor that measures nothing.
     """
-    for nodeid, case in cases:
-        if case.model.fixture is None and all(task.kind != "fixture" for task in case.tasks.values()):
-            question = Question(case.property, case.parameters, case.model, case.tasks, case.series, case.against)
-            judgement = evaluate_claim(offline, question, case.bound, strength=False)
-            stage.keep(nodeid, case.name, question, case.bound, case.expect, judgement, case.entry)
-    for these in grouped(stage.asked, offline):
-        model, claims = these.model, these.claims
-        open_ones = [one for one, _ in these.left_out if one.model == model and one.judgement.details.get("error") == "Offline"]
-        found, exact = [*claims, *open_ones], not open_ones
-        if found and all(one.study for one in found):
-            yield f"{these.file}, model {model.name}: all claims are studies, which expect no verdict: no mutants"
+    for nodeid, claim in claims:
+        if claim.model.fixture is None and all(task.kind != "fixture" for task in claim.tasks.values()):
+            run.add(nodeid, claim, evaluate_claim(offline, claim, strength=False))
+    for group in grouped(run.judged, offline):
+        model = group.model
+        unmeasured = [
+            judged for judged, _ in group.left_out if judged.claim.model == model and judged.evaluation.details.get("error") == "Offline"
+        ]
+        planned, is_exact = [*group.claims, *unmeasured], not unmeasured
+        if planned and all(judged.is_study for judged in planned):
+            yield f"{group.file}, model {model.name}: all claims are studies, which expect no verdict: no mutants"
             continue
-        made: list[Mutation] = []
-        if exact and claims:
+        mutants: list[Mutation] = []
+        if is_exact and group.claims:
             try:
-                every = mutations(stage.recipes, circuit_of(offline, model, claims), these.donor)
-                made = [one for one in every if not isinstance(one, NotMade)]
+                every = mutations(run.recipes, circuit_of(offline, model, group.claims), group.donor)
+                mutants = [mutant for mutant in every if not isinstance(mutant, NotMade)]
             except CircuitsError:
-                exact = False
-        if not exact:
-            made = [Mutation(recipe.operator, (f"{recipe.place} {i}",)) for i, recipe in enumerate(stage.recipes)]
+                is_exact = False
+        if not is_exact:
+            mutants = [Mutation(recipe.operator, (f"{recipe.place} {i}",)) for i, recipe in enumerate(run.recipes)]
         total = Forecast()
-        for mutation in made:
-            total += _of(planner, mutation, found)
-        guess = "" if exact else " (which ones is known once the claims are measured)"
-        yield f"{these.file}, model {model.name}: {len(made)} mutants{guess} × {len(found)} claims"
+        for mutation in mutants:
+            total += _forecast_mutant(planner, mutation, planned)
+        guess = "" if is_exact else " (which ones is known once the claims are measured)"
+        yield f"{group.file}, model {model.name}: {len(mutants)} mutants{guess} × {len(planned)} claims"
         yield f"    {total}"
         yield from (f"    note: {note}" for note in total.notes)
 
 
-def _of(planner: Planner, mutation: Mutation, claims: Sequence[JudgedClaim]) -> Forecast:
-    found, tasks = Forecast(), set()
-    for asked in claims:
-        for task in asked.question.tasks.values():
+def _forecast_mutant(planner: Planner, mutation: Mutation, claims: Sequence[JudgedClaim]) -> Forecast:
+    total, tasks = Forecast(), set()
+    for judged in claims:
+        claim = judged.claim
+        for task in claim.tasks.values():
             if task not in tasks:
-                found += planner.add(_asking(gates(asked.model, task, gate_of(asked.question.parameters), mutation)))
+                total += planner.add(_asking(gates(claim.model, task, gate_of(claim.parameters), mutation)))
                 tasks.add(task)
-        prop, claim = Looks.of(mutated(asked.question, mutation)).at(0).claim()
         try:
-            found += planner.add(prop.estimate(claim))
-        except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
-            found += Forecast(notes=(f"cannot be planned: {asked.question.property} raised {type(problem).__name__}: {problem}",))
-    return found
+            total += planner.add(estimation(LookPlan.of(mutated(claim, mutation)).at(0)))
+        except Exception as problem:  # a third party's property that synthetic results do not satisfy must not end the plan
+            total += Forecast(notes=(f"cannot be planned: {claim.property} raised {type(problem).__name__}: {problem}",))
+    return total
 
 
 def _asking(requests: tuple[AnyRequest, AnyRequest]) -> Generator[Any, Any, None]:

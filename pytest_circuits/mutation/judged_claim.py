@@ -1,29 +1,21 @@
-"""A claim that was judged on the intact model, kept so that it can be asked again of mutants."""
+"""A claim that was evaluated on the intact model, to be evaluated again on mutants."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..claims.evaluation import Judgement
-from ..claims.question import Question
-from ..core.sources import ModelSource
-from ..core.verdict import MEASURED, Bound, as_expected
+from ..claims.evaluation import Evaluation
+from ..core.claim import Claim
+from ..core.verdict import MEASURED, as_expected
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """`entry` is the name under `models:` that the claim is about, `name` what tables call it.
-
-    `number` tells apart the claims of one test in Python.
-    """
+    """A claim with its evaluation on the intact model. `number` tells apart the claims of one test in Python."""
 
     nodeid: str
-    name: str
-    question: Question
-    bound: Bound
-    expect: str
-    judgement: Judgement
-    entry: str
+    claim: Claim
+    evaluation: Evaluation
     number: int = 1
 
     @property
@@ -32,25 +24,25 @@ class JudgedClaim:
         return self.nodeid if self.number == 1 else f"{self.nodeid} #{self.number}"
 
     @property
+    def name(self) -> str:
+        """What tables call the claim."""
+        return self.claim.label
+
+    @property
     def file(self) -> str:
         """The spec, as in node ids."""
         return self.nodeid.partition("::")[0]
 
     @property
-    def model(self) -> ModelSource:
-        """The model that mutants are made of: of a series the last."""
-        return self.question.model
-
-    @property
-    def excluded(self) -> str | None:
-        """Why no mutant can tell anything about the claim; None where one can."""
-        if self.judgement.details.get("error") == "Offline":
+    def exclusion(self) -> str | None:
+        """Why no mutant can say anything about the claim; None where one can."""
+        if self.evaluation.details.get("error") == "Offline":
             return "not measured on the intact model, since --circuits-offline forbids it"
-        if not as_expected(self.judgement.verdict.kind, self.expect):
-            return f"{self.judgement.verdict.kind} on the intact model already"
+        if not as_expected(self.evaluation.verdict.kind, self.claim.expect):
+            return f"{self.evaluation.verdict.kind} on the intact model already"
         return None
 
     @property
-    def study(self) -> bool:
-        """Whether the claim expects no verdict, so that only becoming invalid makes it fail."""
-        return self.expect == MEASURED
+    def is_study(self) -> bool:
+        """Whether the claim expects no verdict, so that it fails only by becoming invalid."""
+        return self.claim.expect == MEASURED

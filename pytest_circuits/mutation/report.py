@@ -71,8 +71,8 @@ def _spec(group: Group) -> Json:
         "problem": group.problem,
         "circuit": None if group.circuit is None else {"source": group.circuit.source, "sets": group.circuit.sets},
         "mutants": mutants,
-        "claims": [_claim(asked, mutants) for asked in group.claims],
-        "left_out": [{"nodeid": asked.nodeid, "claim": asked.name, "reason": reason} for asked, reason in group.left_out],
+        "claims": [_claim(judged, mutants) for judged in group.claims],
+        "left_out": [{"nodeid": judged.nodeid, "claim": judged.name, "reason": reason} for judged, reason in group.left_out],
     }
 
 
@@ -98,7 +98,7 @@ def _mutant(one: MutantResult | NotMade, circuit: SpecCircuit | None) -> Json:
         **made,
         "status": status,
         "reasons": why,
-        "caught_by": {answer.asked.id: answer.how for answer in one.answers if answer.how},
+        "caught_by": {answer.judged.id: answer.how for answer in one.answers if answer.how},
         "behaviour": {
             name: {
                 "accuracy": list(b.accuracy),
@@ -120,7 +120,7 @@ _EMPTY: Json = {
 
 def _outcome(answer: DetectionAnswer) -> Json:
     """What one claim said. `beyond_noise`: a comparison with a baseline would tell the change, whatever the verdict."""
-    before, after = answer.asked.judgement.estimate, answer.judgement.estimate
+    before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     moved = None
     if before is not None and after is not None and before.property != "drift":
         then, now = ({"estimate": e.value, "interval": list(e.interval), "kept": plain(e.kept)} for e in (before, after))
@@ -129,18 +129,19 @@ def _outcome(answer: DetectionAnswer) -> Json:
         except (ValueError, KeyError):  # what is kept of it cannot be paired
             moved = None
     return {
-        "nodeid": answer.asked.id, "claim": answer.asked.name, "how": answer.how, "verdict": answer.judgement.verdict.kind,
+        "nodeid": answer.judged.id, "claim": answer.judged.name, "how": answer.how, "verdict": answer.evaluation.verdict.kind,
         "estimate": None if after is None else after.value, "interval": None if after is None else list(after.interval),
-        "reason": answer.judgement.verdict.reason, "share_of_way_to_bound": share_of_way(answer), "beyond_noise": moved,
+        "reason": answer.evaluation.verdict.reason, "share_of_way_to_bound": share_of_way(answer), "beyond_noise": moved,
     }  # fmt: skip
 
 
-def _claim(asked: JudgedClaim, mutants: Sequence[Json]) -> Json:
+def _claim(judged: JudgedClaim, mutants: Sequence[Json]) -> Json:
     """What a claim caught: mutants that are equivalent do not count as caught."""
-    caught = {m["name"]: m["caught_by"][asked.id] for m in mutants if m["status"] == "noticed" and asked.id in m["caught_by"]}
-    told = sum(bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == asked.id)
-    estimate = asked.judgement.estimate
+    caught = {m["name"]: m["caught_by"][judged.id] for m in mutants if m["status"] == "noticed" and judged.id in m["caught_by"]}
+    told = sum(bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == judged.id)
+    estimate = judged.evaluation.estimate
     return {
-        "nodeid": asked.id, "claim": asked.name, "expect": asked.expect, "bound": asked.bound.as_dict(), "study": asked.study,
+        "nodeid": judged.id, "claim": judged.name, "expect": judged.claim.expect, "bound": judged.claim.required_bound().as_dict(),
+        "study": judged.is_study,
         "estimate": None if estimate is None else estimate.value, "caught": caught, "beyond_noise": told,
     }  # fmt: skip

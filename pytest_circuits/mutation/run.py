@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..claims.evaluation import Judgement
-from ..claims.question import Question
+from ..claims.evaluation import Evaluation
+from ..core.claim import Claim
 from ..core.sources import ModelSource
-from ..core.verdict import Bound
 from ..errors import CircuitsError, OptionError
 from ..measurement.executor import Executor
 from .circuit import circuit_of
@@ -23,9 +22,9 @@ Tell = Callable[[str], object]
 
 
 class MutationRun:
-    """`--circuits-mutate` of one session. Raises `OptionError` for mutants that there are not, and a threshold outside [0, 1].
+    """`--circuits-mutate` of one session. Raises `OptionError` for unknown mutants, and for a threshold outside [0, 1].
 
-    `asked` are the claims that ran, in their order; `result` is the document's `mutation`, once all is done.
+    `judged` are the claims that ran, in their order; `result` is the document's `mutation`, once all is done.
     """
 
     def __init__(self, wanted: str, threshold: float | None) -> None:
@@ -33,52 +32,56 @@ class MutationRun:
             raise OptionError(f"--circuits-mutate-score is a share from 0 to 1, got {threshold:g}")
         self.wanted, self.threshold = wanted, threshold
         self.recipes: list[Recipe] = recipes(wanted)
-        self.asked: list[JudgedClaim] = []
+        self.judged: list[JudgedClaim] = []
         self.result: dict[str, Any] | None = None
 
-    def keep(self, nodeid: str, name: str, question: Question, bound: Bound, expect: str, judgement: Judgement, entry: str) -> None:
-        """Remember a claim that was judged; a rerun of its test replaces it."""
-        these = [one for one in self.asked if one.nodeid == nodeid]
-        same = next((one for one in these if (one.name, one.question, one.bound, one.expect) == (name, question, bound, expect)), None)
-        made = JudgedClaim(nodeid, name, question, bound, expect, judgement, entry, same.number if same else len(these) + 1)
-        self.asked = [made if one is same else one for one in self.asked] + ([] if same else [made])
+    def add(self, nodeid: str, claim: Claim, evaluation: Evaluation) -> None:
+        """Remember a claim that was evaluated; a rerun of its test replaces it."""
+        of_test = [judged for judged in self.judged if judged.nodeid == nodeid]
+        same = next((judged for judged in of_test if judged.claim == claim), None)
+        judged = JudgedClaim(nodeid, claim, evaluation, same.number if same else len(of_test) + 1)
+        self.judged = [judged if known is same else known for known in self.judged] + ([] if same else [judged])
 
     @property
     def passed(self) -> bool:
         """False where the threshold was not reached, or something could not be measured."""
         return self.result is None or bool(self.result["passed"])
 
-    def run(self, lab: Executor, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
-        """Make and judge all mutants; `tell` hears a line about each. Interrupted, it leaves no result, and what was measured is kept."""
-        started, groups = time.perf_counter(), []
-        for one in grouped(self.asked, lab):
-            groups.append(self._group(lab, one, lenient, tell))
+    def run(self, executor: Executor, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
+        """Make all mutants and evaluate the claims on them; `tell` gets a line about each.
+
+        An interrupted run leaves no result, and what was measured stays stored.
+        """
+        started = time.perf_counter()
+        groups = [self._group(executor, group, lenient, tell) for group in grouped(self.judged, executor)]
         self.result = content(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
 
-    def _group(self, lab: Executor, these: ClaimGroup, lenient: bool, tell: Tell) -> Group:
-        file, model, claims = these.file, these.model, these.claims
+    def _group(self, executor: Executor, group: ClaimGroup, lenient: bool, tell: Tell) -> Group:
+        file, model, claims = group.file, group.model, group.claims
         if not claims:
-            return Group(file, model.name, claims, None, [], these.left_out, "no claim is as expected on the intact model")
-        if all(one.study for one in claims):
-            return Group(file, model.name, claims, None, [], these.left_out, "all claims are studies, which expect no verdict")
+            return Group(file, model.name, claims, None, [], group.left_out, "no claim is as expected on the intact model")
+        if all(judged.is_study for judged in claims):
+            return Group(file, model.name, claims, None, [], group.left_out, "all claims are studies, which expect no verdict")
         try:
-            circuit = circuit_of(lab, model, claims)
+            circuit = circuit_of(executor, model, claims)
         except CircuitsError as problem:
-            return Group(file, model.name, claims, None, [], these.left_out, str(problem))
-        found: list[MutantResult | NotMade] = []
-        made = mutations(self.recipes, circuit, these.donor)
-        for i, one in enumerate(made):
-            tried = one if isinstance(one, NotMade) else attempt(lab, model, claims, one, lenient)
-            found.append(tried)
-            tell(f"mutant {i + 1} of {len(made)} of {model.name} ({file}): {one.name}: {_told(tried)}")
-        return Group(file, model.name, claims, circuit, found, these.left_out)
+            return Group(file, model.name, claims, None, [], group.left_out, str(problem))
+        results: list[MutantResult | NotMade] = []
+        mutants = mutations(self.recipes, circuit, group.donor)
+        for i, mutant in enumerate(mutants):
+            result = mutant if isinstance(mutant, NotMade) else attempt(executor, model, claims, mutant, lenient)
+            results.append(result)
+            tell(f"mutant {i + 1} of {len(mutants)} of {model.name} ({file}): {mutant.name}: {_outcome_line(result)}")
+        return Group(file, model.name, claims, circuit, results, group.left_out)
 
 
-def _told(one: MutantResult | NotMade) -> str:
-    if isinstance(one, NotMade) or one.problem:
-        return "not measured" if isinstance(one, MutantResult) and one.unmeasured else "not made"
-    caught = [answer.asked.name for answer in one.answers if answer.how]
-    return f"noticed by {len(caught)} of {len(one.answers)} claims" if caught else "equivalent" if one.equivalent else "survived"
+def _outcome_line(result: MutantResult | NotMade) -> str:
+    if isinstance(result, NotMade) or result.problem:
+        return "not measured" if isinstance(result, MutantResult) and result.unmeasured else "not made"
+    detections = [answer for answer in result.answers if answer.how]
+    if detections:
+        return f"noticed by {len(detections)} of {len(result.answers)} claims"
+    return "equivalent" if result.equivalent else "survived"
 
 
 @dataclass(frozen=True)
@@ -92,29 +95,30 @@ class ClaimGroup:
     donor: ModelSource | None
 
 
-def grouped(asked: Iterable[JudgedClaim], lab: Executor) -> Iterator[ClaimGroup]:
+def grouped(judged_claims: Iterable[JudgedClaim], executor: Executor) -> Iterator[ClaimGroup]:
     """Claims by spec and model; of a series, those about its last checkpoint that ran, the donor being its first."""
     groups: dict[tuple[str, str, ModelSource | None], list[JudgedClaim]] = {}
-    for one in asked:
-        single = one.model if one.model.at is None else None
-        groups.setdefault((one.file, one.entry, single), []).append(one)
-    for (file, _, _), about in groups.items():
-        model = max((one.model for one in about), key=_place)
-        every = {m for one in about for m in (one.question.series or (one.model,))}
+    for judged in judged_claims:
+        model = judged.claim.model
+        groups.setdefault((judged.file, judged.claim.entry, model if model.at is None else None), []).append(judged)
+    for (file, _, _), members in groups.items():
+        model = max((judged.claim.model for judged in members), key=_place)
+        every = {checkpoint for judged in members for checkpoint in (judged.claim.series or (judged.claim.model,))}
         first = min(every, key=_place)
-        found: list[JudgedClaim] = []
-        out: list[tuple[JudgedClaim, str]] = []
-        for one in about:
-            reason = one.excluded
-            if one.model != model:
+        claims: list[JudgedClaim] = []
+        left_out: list[tuple[JudgedClaim, str]] = []
+        for judged in members:
+            reason = judged.exclusion
+            if judged.claim.model != model:
                 reason = f"about an earlier checkpoint than {model.name}"
-            elif lab.models.is_ready_made(model):
+            elif executor.models.is_ready_made(model):
                 reason = "the model was handed over by a fixture or as a module, which is not touched after its test"
             if reason is None:
-                found.append(one)
+                claims.append(judged)
             else:
-                out.append((one, reason))
-        yield ClaimGroup(file, model, found, out, first if _place(first) < _place(model) and first.fixture is None else None)
+                left_out.append((judged, reason))
+        donor = first if _place(first) < _place(model) and first.fixture is None else None
+        yield ClaimGroup(file, model, claims, left_out, donor)
 
 
 def _place(model: ModelSource) -> float:

@@ -151,6 +151,13 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
             raise ValueError(f"{what} {name!r} has no option {key!r}; {suggestion(key, allowed)}")
 
 
+def in_sample(parameters: Any) -> str | None:
+    """Why a claim whose two sides of the split are the same examples has no use for more on one of them, or None."""
+    if getattr(parameters, "split", None) != "in_sample":
+        return None
+    return "max_n adds evaluation examples, and split: in_sample has none of its own: give a share, or raise the tasks' own n"
+
+
 def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
     fields = type(parameters).model_fields.items()

@@ -7,54 +7,17 @@ so numpy is imported inside `estimate`, not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from ..core.sources import ModelSource, TaskSource
+from ..core.claim import BaselineReference as BaselineReference
+from ..core.claim import Claim as Claim
 from ..core.verdict import Bound, Estimate
 from ..measurement.requests import Steps
 from .parameters import AnyParameters
 from .preflight import PreflightContext, PreflightWarning, general_warnings
-
-
-@dataclass(frozen=True)
-class BaselineReference:
-    """What a baseline holds of a claim about drift: its entry, or None and the reason, with what to do about it.
-
-    `command` writes the entry `again`: once, or anew. `writes`: this very run does, so that where there is nothing to compare with
-    the claim is compared with itself. `hints` are differences between then and now that may be why measurements do not compare. `lent`
-    is the entry of the claim in `of` about the same model, whose name is `lender`, for a claim that has none of its own. `weights` are
-    fingerprints of the model that other entries are of, and `elsewhere` the command that measures that one; without them any model may
-    become the release.
-    """
-
-    entry: Mapping[str, Any] | None
-    reason: str = ""
-    command: str = ""
-    writes: bool = False
-    hints: tuple[str, ...] = ()
-    lent: Mapping[str, Any] | None = None
-    lender: str = ""
-    weights: tuple[str, ...] = ()
-    elsewhere: str = ""
-    again: str = "once"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a property judges: its validated parameters, the model, and where its tasks come from.
-
-    `series`, for properties over a series, are all its models in the order of their `at`; `model` is then the last of them.
-    `against`, for claims about drift, is what the model is compared with: another model, or what a baseline holds of the claim.
-    """
-
-    parameters: Any
-    model: ModelSource
-    tasks: Mapping[str, TaskSource] = field(default_factory=dict)
-    series: tuple[ModelSource, ...] = ()
-    against: ModelSource | BaselineReference | None = None
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from ..claims.replication import reseeded_case
+from ..claims.replication import reseeded_claim
+from ..core.claim import Claim, MarkSpec
 from ..errors import CircuitsError, SpecError
 from ..spec.load import load_suite
-from ..spec.suite import ClaimCase, MarkSpec
-from .execution import ClaimFailed, ClaimInvalid, describe_case, run
+from .execution import ClaimFailed, ClaimInvalid, run
 from .keys import STATE
 
-Place = tuple[tuple[str, ...], ClaimCase]
+Placed = tuple[tuple[str, ...], Claim]
+"""The rest of the node id below a collector, and the claim."""
 
 
 class SpecFile(pytest.Module):
@@ -37,31 +38,31 @@ class SpecFile(pytest.Module):
         try:
             suite = load_suite(self.path, models=state.overrides, unknown="ignore")
             state.used_overrides |= suite.replaced
-            claims = [reseeded_case(case, state.seed) for case in suite.claims]
+            claims = [reseeded_claim(claim, state.seed) for claim in suite.claims]
         except CircuitsError as problem:
             self._refuse(getattr(problem, "errors", ()))
             raise self.CollectError(str(problem)) from None
-        cases: dict[str, list[ClaimCase]] = {}
-        for case in claims:
-            cases.setdefault(case.name, []).append(case)
-        self._check_marks(cases)
-        return [Level.from_parent(self, name=name, cases=[(case.ids, case) for case in these]) for name, these in cases.items()]
+        by_name: dict[str, list[Claim]] = {}
+        for claim in claims:
+            by_name.setdefault(claim.name, []).append(claim)
+        self._check_marks(by_name)
+        return [Level.from_parent(self, name=name, claims=[(claim.ids, claim) for claim in group]) for name, group in by_name.items()]
 
-    def _check_marks(self, cases: Mapping[str, list[ClaimCase]]) -> None:
-        """What only pytest can tell of marks: unknown ones under `--strict-markers`, and those that mean nothing in a spec."""
-        found, shown = [], self.config.stash[STATE].shown(self.nodeid)
-        for name, (case, *_) in cases.items():
-            for mark, _, kwargs in case.marks:
+    def _check_marks(self, by_name: Mapping[str, list[Claim]]) -> None:
+        """What only pytest knows of marks: unknown ones under `--strict-markers`, and those that mean nothing in a spec."""
+        errors, shown = [], self.config.stash[STATE].shown(self.nodeid)
+        for name, (claim, *_) in by_name.items():
+            for mark, _, kwargs in claim.marks:
                 try:
                     getattr(pytest.mark, mark)
                     problem = "xfail takes no 'raises' here; leave it out" if mark == "xfail" and "raises" in kwargs else None
                 except (AttributeError, pytest.fail.Exception) as refusal:
                     problem = str(refusal)
                 if problem:
-                    found.append(SpecError(shown, case.line, case.column, f"claims.{name}.marks: {problem}"))
-        if found:
-            self._refuse(found)
-            raise self.CollectError("\n".join(map(str, found)))
+                    errors.append(SpecError(shown, claim.line, claim.column, f"claims.{name}.marks: {problem}"))
+        if errors:
+            self._refuse(errors)
+            raise self.CollectError("\n".join(map(str, errors)))
 
     def _refuse(self, errors: Iterable[SpecError]) -> None:
         self.circuits_errors += [{"file": self.nodeid, "line": e.line, "column": e.column, "problem": e.problem} for e in errors]
@@ -70,37 +71,37 @@ class SpecFile(pytest.Module):
 class Level(pytest.Collector):
     """One part of the node id: a claim, a model, or a parameter."""
 
-    def __init__(self, name: str, parent: Any, cases: list[Place], **kwargs: Any) -> None:
+    def __init__(self, name: str, parent: Any, claims: list[Placed], **kwargs: Any) -> None:
         super().__init__(name, parent, **kwargs)
-        self.cases = cases
+        self.claims = claims
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Tests, or the next level."""
-        deeper: dict[str, list[Place]] = {}
-        for ids, case in self.cases:
+        deeper: dict[str, list[Placed]] = {}
+        for ids, claim in self.claims:
             if len(ids) > 1:
-                deeper.setdefault(ids[0], []).append((ids[1:], case))
+                deeper.setdefault(ids[0], []).append((ids[1:], claim))
             else:
-                yield ClaimItem.of(self, ids[0] if ids else case.name, case)
-        for name, these in deeper.items():
-            yield Level.from_parent(self, name=name, cases=these)
+                yield ClaimItem.of(self, ids[0] if ids else claim.name, claim)
+        for name, claims in deeper.items():
+            yield Level.from_parent(self, name=name, claims=claims)
 
 
 class ClaimItem(pytest.Function):
     """One claim about one model."""
 
-    case: ClaimCase
+    claim: Claim
 
     @classmethod
-    def of(cls, parent: pytest.Collector, name: str, case: ClaimCase) -> ClaimItem:
-        """The test of a case. Marks are put on its function, before pytest looks for fixtures: `usefixtures` is one of them."""
-        item: ClaimItem = cls.from_parent(parent, name=name, callobj=_function(case))
-        item.case = case
+    def of(cls, parent: pytest.Collector, name: str, claim: Claim) -> ClaimItem:
+        """The test of a claim. Marks are put on its function, before pytest looks for fixtures: `usefixtures` is one of them."""
+        item: ClaimItem = cls.from_parent(parent, name=name, callobj=_function(claim))
+        item.claim = claim
         return item
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Reports point to the claim's line in the YAML file."""
-        return self.path, self.case.line - 1, "::".join((self.case.name, *self.case.ids))
+        return self.path, self.claim.line - 1, "::".join((self.claim.name, *self.claim.ids))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """A failed claim explains itself in words; any other exception is shown with its traceback."""
@@ -111,28 +112,27 @@ class ClaimItem(pytest.Function):
     def circuits_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> list[dict[str, Any]]:
         """The record of a claim that was stopped by an exception nobody expected: it is invalid, and no `expect` makes that right."""
         text = excinfo.exconly(tryshort=True).strip().split("\n")[0]
-        facts = describe_case(self.case, self.nodeid)
-        return [self.config.stash[STATE].record_failure(self.nodeid, facts, f"internal error: {text}", excinfo.typename)]
+        return [self.config.stash[STATE].record_failure(self.nodeid, self.claim, f"internal error: {text}", excinfo.typename)]
 
 
-def _function(case: ClaimCase) -> Callable[..., None]:
-    def claim(request: pytest.FixtureRequest) -> None:
+def _function(claim: Claim) -> Callable[..., None]:
+    def test(request: pytest.FixtureRequest) -> None:
         __tracebackhide__ = True
-        run(request, case)
+        run(request, claim)
 
-    claim.__doc__ = case.description or None
-    marked: Any = claim
-    for name, args, kwargs in _marks(case):
+    test.__doc__ = claim.description or None
+    marked: Any = test
+    for name, args, kwargs in _marks(claim):
         marked = getattr(pytest.mark, name).with_args(*args, **kwargs)(marked)
     return marked  # type: ignore[no-any-return]
 
 
-def _marks(case: ClaimCase) -> Iterator[MarkSpec]:
-    """The marks of a case. `xfail` covers a claim that was measured and failed; one that could not be measured is no expected failure."""
+def _marks(claim: Claim) -> Iterator[MarkSpec]:
+    """The marks of a claim. `xfail` covers a claim that was measured and failed; one that could not be measured is no expected failure."""
     yield "circuits", (), {}
-    sources = (case.model, case.against, *case.tasks.values())
+    sources = (claim.model, claim.against, *claim.tasks.values())
     fixtures = tuple(dict.fromkeys(f for f in (getattr(s, "fixture", None) for s in sources) if f))
     if fixtures:
         yield "usefixtures", fixtures, {}
-    for name, args, kwargs in case.marks:
+    for name, args, kwargs in claim.marks:
         yield name, args, {"raises": ClaimFailed, **kwargs} if name == "xfail" else kwargs

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ..properties.protocol import BaselineReference
+from ..core.claim import BaselineReference
 
 if TYPE_CHECKING:
     from ..measurement.planner import Planner
@@ -20,7 +21,7 @@ def show(session: pytest.Session) -> None:
     from .items import ClaimItem
     from .keys import STATE
 
-    planner = Planner(session.config.stash[STATE].lab())
+    planner = Planner(session.config.stash[STATE].executor())
     claims = [item for item in session.items if isinstance(item, ClaimItem)]
     lines = [line for item in claims for line in _forecast(planner, item)]
     others = len(session.items) - len(claims)
@@ -40,7 +41,7 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
     from .keys import STATE
 
     state = session.config.stash[STATE]
-    if state.stage is None:
+    if state.mutation is None:
         return []
     from ..measurement.executor import Executor
     from ..measurement.planner import Planner as Fresh
@@ -49,36 +50,36 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
     lab = planner.lab
     offline = Executor(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
     own = Fresh(lab)
-    found = list(forecast(state.stage, own, offline, [(item.nodeid, item.case) for item in claims]))
+    found = list(forecast(state.mutation, own, offline, [(item.nodeid, item.claim) for item in claims]))
     return [*found, f"mutants: {own.total}", ""]
 
 
 def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
+    from ..claims.evaluation import estimation
     from ..claims.preflight import warnings
-    from ..claims.question import Looks, Question
+    from ..claims.sequential import LookPlan
 
     yield item.nodeid
-    case = item.case
-    unknown = [f"model {case.model.name!r}"] if case.model.fixture else []
-    unknown += [f"task {name!r}" for name, task in case.tasks.items() if task.kind == "fixture"]
+    claim = item.claim
+    unknown = [f"model {claim.model.name!r}"] if claim.model.fixture else []
+    unknown += [f"task {name!r}" for name, task in claim.tasks.items() if task.kind == "fixture"]
     if unknown:
         yield f"    note: not planned, since {' and '.join(unknown)} come from fixtures, which a plan does not run"
         return
-    against = case.against or (_UNKNOWN if case.property == "drift" else None)
-    question = Question(case.property, case.parameters, case.model, case.tasks, case.series, against)
-    told = warnings(planner.lab, question, case.bound, case.expect, planner.shape(case.model))
-    looks = Looks.of(question)
-    for look in range(len(looks.tasks)):
-        prop, claim = looks.at(look).claim()
+    if claim.property == "drift" and claim.against is None:
+        claim = replace(claim, against=_UNKNOWN)
+    doubts = warnings(planner.lab, claim, planner.shape(claim.model))
+    plan = LookPlan.of(claim)
+    for look in range(len(plan)):
         try:
-            forecast = planner.add(prop.estimate(claim))
-        except Exception as problem:  # a third party's property that made-up results do not satisfy must not end the plan
-            yield f"    note: cannot be planned: {case.property} raised {type(problem).__name__}: {problem}"
+            forecast = planner.add(estimation(plan.at(look)))
+        except Exception as problem:  # a third party's property that synthetic results do not satisfy must not end the plan
+            yield f"    note: cannot be planned: {claim.property} raised {type(problem).__name__}: {problem}"
             return
-        prompts = ", ".join(f"{n} prompts of {name}" for name, n in looks.prompts(look).items()) if look else ""
+        prompts = ", ".join(f"{n} prompts of {name}" for name, n in plan.prompts(look).items()) if look else ""
         yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
         yield from (f"    note: {note}" for note in forecast.notes)
-    yield from (f"    warning: {one}" for one in told)
+    yield from (f"    warning: {doubt}" for doubt in doubts)
 
 
 _UNKNOWN = BaselineReference(None, writes=True)  # what a baseline holds decides nothing about what is measured

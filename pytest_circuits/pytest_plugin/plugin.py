@@ -207,7 +207,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("circuits mutation")
         for line in lines(content["mutation"]):
             terminalreporter.write_line(line)
-    elif state.stage is not None and content["claims"]:
+    elif state.mutation is not None and content["claims"]:
         told = "no result about mutants, since the run was stopped; run again: what was measured of them is kept"
         terminalreporter.write_line(told, yellow=True)
     if state.unwritten:
@@ -226,12 +226,12 @@ def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -
     """What moved against the baselines, and what was written to them."""
     from ..report.renderers.baseline import lines
 
-    told = lines(content, adds=state.desk.mode is not None)
+    told = lines(content, adds=state.baselines.mode is not None)
     if told:
         terminalreporter.section("circuits against the baseline")
-    for line in (*told, *state.desk.told):
+    for line in (*told, *state.baselines.told):
         terminalreporter.write_line(line)
-    for problem in state.desk.problems:
+    for problem in state.baselines.problems:
         terminalreporter.write_line(f"ERROR: {problem}", red=True)
 
 
@@ -241,5 +241,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     state = session.config.stash[STATE]
     if not state.write() and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
-    if state.stage is not None and not state.stage.passed and session.exitstatus == pytest.ExitCode.OK:
+    if state.mutation is not None and not state.mutation.passed and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -15,14 +15,13 @@ from ..core.sources import DTYPES
 from ..core.spec_files import SUFFIX
 
 if TYPE_CHECKING:
-    from ..claims.evaluation import Judgement
-    from ..claims.question import Question
+    from ..claims.evaluation import Evaluation
+    from ..core.claim import BaselineReference, Claim
     from ..core.sources import ModelSource
     from ..measurement.events import Listener
     from ..measurement.executor import Executor
     from ..measurement.store import Store
     from ..mutation.run import MutationRun
-    from ..properties.protocol import BaselineReference
 
 Setting = Callable[[pytest.Config, str], Any]
 Record = dict[str, Any]
@@ -47,9 +46,9 @@ class Session:
         if dtype is not None and dtype not in DTYPES:
             raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
         self.report = _report_path(config)
-        self.desk = _desk(config, setting)
+        self.baselines = _baselines(config, setting)
         self.unwritten: str | None = None
-        self.stage = _stage(config)
+        self.mutation = _mutation(config)
         self.undistributed = False
         self._started = time.perf_counter()
         self._pending: dict[str, list[Record]] = {}
@@ -58,7 +57,7 @@ class Session:
         self._errors: list[Record] = []
         self._document: Record | None = None
         self.handed_over: dict[ModelSource, Any] = {}
-        self._lab: Executor | None = None
+        self._executor: Executor | None = None
         self._listener: Listener | None = None
         self._scratch: Store | None = None
 
@@ -67,13 +66,13 @@ class Session:
         """Whether this process runs tests for another one (xdist)."""
         return hasattr(self.config, "workerinput")
 
-    def lab(self) -> Executor:
-        """The lab, made when the first claim runs. No property: pytest 8 evaluates those of every plugin when it looks for fixtures."""
-        if self._lab is None:
+    def executor(self) -> Executor:
+        """The executor, made when the first claim runs. Not a property: pytest 8 evaluates properties when it looks for fixtures."""
+        if self._executor is None:
             from ..measurement.executor import Executor
 
             setting = self._setting
-            self._lab = Executor(
+            self._executor = Executor(
                 self._store(),
                 device=setting(self.config, "device"),
                 dtype=setting(self.config, "dtype"),
@@ -81,7 +80,7 @@ class Session:
                 offline=bool(setting(self.config, "offline")),
                 on_event=self._listen(),
             )
-        return self._lab
+        return self._executor
 
     def watch(self, listener: Listener) -> None:
         """Have the lab and its store tell this listener what they do; before the lab is made."""
@@ -132,40 +131,35 @@ class Session:
         """A text with paths below the working directory written from there: the first line has to fit a terminal."""
         return text.replace(f"{self.config.invocation_params.dir}{os.sep}", "")
 
-    def record(self, judgement: Judgement, facts: Mapping[str, Any], *, passed: bool | None = None) -> Record:
+    def record(
+        self, evaluation: Evaluation, claim: Claim, *, line: int | None = None, measured_on: Mapping[str, Any] | None = None
+    ) -> Record:
         """Keep the record of a claim of the running test."""
-        from ..baseline.entries import kept_of
-        from ..report.document import plain
         from ..report.record import claim_record
 
         assert self.item is not None
-        made = claim_record(self.item.nodeid, judgement, {**facts, "seed": self.seed}, passed=passed)
-        if "measured_on" in facts:
-            made["kept"] = {} if judgement.estimate is None else plain(kept_of(judgement.estimate))
-        self._pending.setdefault(self.item.nodeid, []).append(made)
-        return made
+        record = claim_record(self.item.nodeid, claim, evaluation, seed=self.seed, line=line, measured_on=measured_on)
+        self._pending.setdefault(self.item.nodeid, []).append(record)
+        return record
 
-    def record_failure(self, nodeid: str, facts: Mapping[str, Any], reason: str, error: str) -> Record:
+    def record_failure(self, nodeid: str, claim: Claim, reason: str, error: str) -> Record:
         """The record of a claim that an unforeseen exception stopped."""
-        from ..claims.evaluation import Judgement
+        from ..claims.evaluation import Evaluation
         from ..core.verdict import INVALID, Verdict
         from ..measurement.cost import Cost
         from ..report.record import claim_record
 
-        judgement = Judgement(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
-        return claim_record(nodeid, judgement, {**facts, "seed": self.seed}, passed=False)
+        evaluation = Evaluation(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
+        return claim_record(nodeid, claim, evaluation, seed=self.seed, passed=False)
 
-    def recorded(self, nodeid: str, question: Question, of: str = "") -> BaselineReference | None:
-        """What a claim about drift is compared with; None for any other. `of` is the claim that it is about, if that has a name.
-
-        Raises `BaselineError`.
-        """
-        if question.property != "drift":
+    def baseline_reference(self, nodeid: str, claim: Claim) -> BaselineReference | None:
+        """What a claim about drift is compared with; None for any other claim. Raises `BaselineError`."""
+        if claim.property != "drift":
             return None
         from ..baseline.entries import measured_on
 
-        on = measured_on(self.lab(), question)
-        return self.desk.recorded(nodeid, self.shown(nodeid), of, on["tokenizer"], on["versions"])
+        on = measured_on(self.executor(), claim)
+        return self.baselines.recorded(nodeid, self.shown(nodeid), claim.related, on["tokenizer"], on["versions"])
 
     def take(self, nodeid: str) -> list[Record]:
         """The records that a test made, once."""
@@ -210,13 +204,13 @@ class Session:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """After the tests, the mutants; not after a run that was stopped."""
         result = yield
-        if self.stage is not None and not self.config.getoption("circuits_plan") and not self.config.getoption("collectonly"):
+        if self.mutation is not None and not self.config.getoption("circuits_plan") and not self.config.getoption("collectonly"):
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
             quiet = reporter is None or self.config.get_verbosity() < 0
             notes = ("-n was not used: mutants are made in one process, which the tests ran in as well",) if self.undistributed else ()
             if not quiet:
                 reporter.write_line("")  # type: ignore[union-attr]
-            self.stage.run(self.lab(), self.inconclusive != "fail", (lambda line: None) if quiet else reporter.write_line, notes)  # type: ignore[union-attr]
+            self.mutation.run(self.executor(), self.inconclusive != "fail", (lambda line: None) if quiet else reporter.write_line, notes)  # type: ignore[union-attr]
         return result
 
     def document(self) -> Record:
@@ -228,11 +222,11 @@ class Session:
             records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["place"]))
             for record in records:
                 record.pop("place")
-            self.desk.settle(records)
+            self.baselines.settle(records)
             self._document = document(records, time.perf_counter() - self._started, self._errors, seed=self.seed)
             self._document["suite"]["drift"] = summary(self._document["claims"])
-            if self.stage is not None and self.stage.result is not None:
-                self._document["mutation"] = self.stage.result
+            if self.mutation is not None and self.mutation.result is not None:
+                self._document["mutation"] = self.mutation.result
         return self._document
 
     def write(self) -> bool:
@@ -242,17 +236,17 @@ class Session:
         if self.is_worker:
             return True
         self.document()
-        if self.desk.writes:
-            self.desk.finish(self._all_tests() if self.desk.prune else {})
+        if self.baselines.writes:
+            self.baselines.finish(self._all_tests() if self.baselines.prune else {})
         if self.report is None:
-            return not self.desk.problems
+            return not self.baselines.problems
         from ..report.document import write
 
         try:
             write(self.report, self.document())
         except OSError as problem:
             self.unwritten = f"the report cannot be written: {problem}"
-        return self.unwritten is None and not self.desk.problems
+        return self.unwritten is None and not self.baselines.problems
 
     def _all_tests(self) -> dict[str, list[str]]:
         """The node ids of all tests of the specs that ran, those that were not selected as well: what a baseline may hold."""
@@ -260,7 +254,7 @@ class Session:
 
         files = {record["file"] for made in self._records.values() for record in made if record["file"].endswith(SUFFIX)}
         suites = {file: load_suite(self.config.rootpath / file, models=self.overrides, unknown="ignore") for file in sorted(files)}
-        return {file: ["::".join((file, case.name, *case.ids)) for case in suite.claims] for file, suite in suites.items()}
+        return {file: ["::".join((file, claim.name, *claim.ids)) for claim in suite.claims] for file, suite in suites.items()}
 
 
 def _outcome(report: pytest.TestReport) -> str:
@@ -283,7 +277,7 @@ def _report_path(config: pytest.Config) -> Path | None:
     return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
 
 
-def _desk(config: pytest.Config, setting: Setting) -> BaselineManager:
+def _baselines(config: pytest.Config, setting: Setting) -> BaselineManager:
     """Baselines, as the options say. Raises `UsageError` under continuous integration for those that write."""
     mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
     given = config.getoption("circuits_baseline")
@@ -312,7 +306,7 @@ def _desk(config: pytest.Config, setting: Setting) -> BaselineManager:
     return BaselineManager(config.rootpath, place, None if idle else mode, prune and not idle)
 
 
-def _stage(config: pytest.Config) -> MutationRun | None:
+def _mutation(config: pytest.Config) -> MutationRun | None:
     """What `--circuits-mutate` asks for; None without it."""
     wanted, threshold = config.getoption("circuits_mutate"), config.getoption("circuits_mutate_score")
     if wanted is None:

@@ -1,4 +1,4 @@
-"""A claim of a spec: its property, bound, marks and models, expanded to one case for each test."""
+"""A claim of a spec: its property, bound, marks and models, expanded to one claim for each test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from ..claims import sequential as looks
+from ..claims.sequential import problem_with_max_n
+from ..core.claim import Claim, MarkSpec
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import Bound
 from ..errors import suggestion
@@ -20,7 +21,6 @@ from .parameters import combinations, inner_names
 from .problems import Problems
 from .sections import validated
 from .spelling import show
-from .suite import ClaimCase, MarkSpec
 from .yaml_reader import Where
 
 
@@ -56,8 +56,8 @@ def properties_of(claim: Any) -> Iterator[str]:
         yield from inner_names(PROPERTIES.get(name), claim[name])
 
 
-def claim_cases(context: SpecContext, name: str, claim: Any) -> list[ClaimCase]:
-    """All cases of one claim; none, with the mistakes reported, if anything in it is wrong."""
+def expand_claim(context: SpecContext, name: str, claim: Any) -> list[Claim]:
+    """The claims of all tests that one entry makes; none, with the mistakes reported, if anything in it is wrong."""
     problems, where = context.problems, ("claims", name)
     wrong = name_problem(name)
     if wrong:
@@ -76,37 +76,38 @@ def claim_cases(context: SpecContext, name: str, claim: Any) -> list[ClaimCase]:
     if not isinstance(given, dict):
         problems.at_value((*where, prop.name), f"must be a mapping of parameters, got {show(given)}")
         return []
-    found = combinations(problems, prop, (*where, prop.name), given, context.defaults, context.task_names)
-    if bad or bound is None or any(task not in context.tasks for one in found for task in task_names(one.parameters)):
+    expanded = combinations(problems, prop, (*where, prop.name), given, context.defaults, context.task_names)
+    every = [parameters for parameters, _ in expanded]
+    if bad or bound is None or any(task not in context.tasks for parameters in every for task in task_names(parameters)):
         return []
-    for one in found:
-        _check_bound(problems, where, claim, prop, bound, one.parameters)
+    for parameters in every:
+        _check_bound(problems, where, claim, prop, bound, parameters)
         if "max_n" in given:  # one from the defaults is left unused where it is of no use, which the report says
-            wrong = looks.problem(prop, one.parameters, {task: context.tasks[task] for task in task_names(one.parameters)})
+            wrong = problem_with_max_n(prop, parameters, {task: context.tasks[task] for task in task_names(parameters)})
             if wrong:
                 problems.at_key((*where, prop.name, "max_n"), wrong, about=(*where, prop.name))
     if prop.over_series:
-        _check_series(context, where, claim, prop, targets, [one.parameters for one in found])
+        _check_series(context, where, claim, prop, targets, every)
     line, column = problems.document.key(where)
     return [
-        ClaimCase(
-            name,
+        Claim(
             prop.name,
-            one.parameters,
+            parameters,
             target.model,
-            {task: context.tasks[task] for task in task_names(one.parameters)},
-            bound,
-            entry.expect,
-            marks,
-            line,
-            column,
-            (target.name, *one.ids),
-            entry.description,
+            {task: context.tasks[task] for task in task_names(parameters)},
             target.series,
-            target.entry,
+            bound=bound,
+            expect=entry.expect,
+            name=name,
+            description=entry.description,
+            entry=target.entry,
+            ids=(target.name, *ids),
+            marks=marks,
+            line=line,
+            column=column,
         )
         for target in targets
-        for one in found
+        for parameters, ids in expanded
     ]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..errors import suggestion
 from ..properties import PROPERTIES
 from ..properties.nested import OUTER, Inner
 from .document import BOUNDS
 from .problems import Problems
-from .suite import ClaimCase
 from .yaml_reader import Where
 
 DRIFT = "drift"
@@ -43,21 +43,21 @@ def written_out(problems: Problems, claims: Mapping[str, Any], models: Sequence[
     return found, about
 
 
-def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models, about: Mapping[str, str]) -> list[ClaimCase]:
-    """The cases, those about drift knowing which model they compare with and which test is the one in `of`; `about` names its claim."""
+def resolved(problems: Problems, claims: Sequence[Claim], models: Models, about: Mapping[str, str]) -> list[Claim]:
+    """The claims, those about drift knowing which model they compare with and which test is the one in `of`; `about` names its claim."""
     every = {source.name: source for sources in models.values() for source in sources}
     found = []
-    for case in cases:
-        parameters, path = _drift_of(case)
-        if case.property == DRIFT and case.name in about:
-            case = replace(case, of=_same(case, about[case.name], cases))
+    for claim in claims:
+        parameters, path = _drift_of(claim)
+        if claim.property == DRIFT and claim.name in about:
+            claim = replace(claim, related=_same(claim, about[claim.name], claims))
         name = None if parameters is None else parameters.against
         if name is None:
-            found.append(case)
+            found.append(claim)
             continue
-        where: Where = ("claims", case.name, *path, "against")
-        if name in every and (case.property != DRIFT or every[name].name != case.model.name):
-            found.append(replace(case, against=every[name]))
+        where: Where = ("claims", claim.name, *path, "against")
+        if name in every and (claim.property != DRIFT or every[name].name != claim.model.name):
+            found.append(replace(claim, against=every[name]))
         elif name in every:
             problems.at_value(where, f"the model {name!r} would be compared with itself; name another in 'model' or in 'against'")
         elif name in models:
@@ -67,20 +67,20 @@ def resolved(problems: Problems, cases: Sequence[ClaimCase], models: Models, abo
     return found
 
 
-def _drift_of(case: ClaimCase) -> tuple[Any, Where]:
-    """The parameters of the drift that a case claims, or the trajectory of which, and where they stand; None for any other."""
-    if case.property == DRIFT:
-        return case.parameters, (DRIFT,)
-    inner = getattr(case.parameters, "of", None)
-    return (inner.parameters, (case.property, *INSIDE)) if isinstance(inner, Inner) and inner.name == DRIFT else (None, ())
+def _drift_of(claim: Claim) -> tuple[Any, Where]:
+    """The parameters of the drift that a claim claims, or the trajectory of which, and where they stand; None for any other."""
+    if claim.property == DRIFT:
+        return claim.parameters, (DRIFT,)
+    inner = getattr(claim.parameters, "of", None)
+    return (inner.parameters, (claim.property, *INSIDE)) if isinstance(inner, Inner) and inner.name == DRIFT else (None, ())
 
 
-def _same(case: ClaimCase, name: str, cases: Sequence[ClaimCase]) -> str:
+def _same(claim: Claim, name: str, claims: Sequence[Claim]) -> str:
     """The test of the claim of this name that is about the same model, tasks and parameters, without the file; "" where there is none."""
-    inner: Inner = case.parameters.of  # type: ignore[attr-defined]
+    inner: Inner = claim.parameters.of
     mine = inner.parameters.model_dump(exclude=set(OUTER))
-    for one in cases:
-        alike = one.property == inner.name and one.model == case.model and one.tasks == case.tasks
+    for one in claims:
+        alike = one.property == inner.name and one.model == claim.model and one.tasks == claim.tasks
         if one.name == name and alike and one.parameters.model_dump(exclude=set(OUTER)) == mine:
             return "::".join((one.name, *one.ids))
     return ""

@@ -9,20 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..errors import OptionError, SpecError, suggestion
 from . import drift
-from .claims import SpecContext, claim_cases, properties_of
+from .claims import SpecContext, expand_claim, properties_of
 from .document import TOP_LEVEL, VERSION
 from .parameters import check_defaults
 from .problems import Problems, SpecErrors
 from .replace import replace_models
 from .sections import read_model, read_task, section
 from .spelling import show
-from .suite import ClaimCase, Suite
+from .suite import Suite
 from .yaml_reader import Document, read_yaml
 
-__all__ = ["ClaimCase", "SpecErrors", "Suite", "load_suite"]
+__all__ = ["Claim", "SpecErrors", "Suite", "load_suite"]
 
 
 def load_suite(
@@ -81,11 +82,11 @@ def _suite(document: Document, problems: Problems, path: Path, replacements: Map
     used = {name for claim in claims.values() for name in properties_of(claim)}
     names = _names(present, "models"), _names(present, "tasks")
     context = SpecContext(problems, models, names[0], tasks, names[1], check_defaults(problems, used), replaced)
-    cases = [case for name, claim in claims.items() for case in claim_cases(context, name, claim)]
-    cases = drift.resolved(problems, cases, models, about)
+    expanded = [one for name, claim in claims.items() for one in expand_claim(context, name, claim)]
+    expanded = drift.resolved(problems, expanded, models, about)
     every = {source.name: source for sources in models.values() for source in sources}
     series = {name: sources for name, sources in models.items() if name not in every}
-    return Suite(path, every, tasks, tuple(cases), series, replaced)
+    return Suite(path, every, tasks, tuple(expanded), series, replaced)
 
 
 def _version(problems: Problems, data: Mapping[str, Any]) -> None:

@@ -30,12 +30,8 @@ INSTEAD = {"threshold": "size", "size": "threshold"}
 _UNSAFE = re.compile(r"[\s\[\]/\\:]+")
 
 
-@dataclass(frozen=True)
-class Combination:
-    """One combination of parameters, and the parts of a node id that tell it from the claim's others."""
-
-    parameters: AnyParameters
-    ids: tuple[str, ...]
+Combination = tuple[AnyParameters, tuple[str, ...]]
+"""One combination of parameters, and the parts of a node id that tell it from the others of its claim."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,7 @@ def combinations(
         origins = places | {name: (*places[name], *pick.where) for name, pick in picked.items()}
         parameters = _validate(problems, prop, where, chosen, origins, known_tasks, broken)
         if parameters is not None:
-            found.append(Combination(parameters, tuple(_ids(parameters, picked))))
+            found.append((parameters, tuple(_ids(parameters, picked))))
     return _distinct(found)
 
 
@@ -196,11 +192,11 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
         if problem:
             return []
         inner = PROPERTIES.get(name)
-        made = combinations(problems, inner, (*place, name), given, {k: v for k, v in defaults.items() if k not in OUTER}, known_tasks)
-        if not made:
+        expanded = combinations(problems, inner, (*place, name), given, {k: v for k, v in defaults.items() if k not in OUTER}, known_tasks)
+        if not expanded:
             return []
-        ids = (name,) if len(several) > 1 else ()
-        found += [Pick(below, {name: each.parameters.model_dump(mode="json", exclude_unset=True)}, (*ids, *each.ids)) for each in made]
+        prefix = (name,) if len(several) > 1 else ()
+        found += [Pick(below, {name: inside.model_dump(mode="json", exclude_unset=True)}, (*prefix, *ids)) for inside, ids in expanded]
     if not several:
         problems.at_value(where, "an empty list makes no test; give a property with its parameters")
     return found
@@ -298,11 +294,10 @@ def _distinct(found: list[Combination]) -> list[Combination]:
     """With a number after those ids that would otherwise repeat: different values can look alike once made safe for ids."""
     taken: set[tuple[str, ...]] = set()
     distinct: list[Combination] = []
-    for combination in found:
-        ids = combination.ids
+    for parameters, ids in found:
         if ids in taken:
             *first, last = ids
             ids = (*first, unique_name(last, lambda label, first=first: (*first, label) in taken))  # type: ignore[misc]
         taken.add(ids)
-        distinct.append(Combination(combination.parameters, ids))
+        distinct.append((parameters, ids))
     return distinct

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_circuits.claims.preflight import warnings
-from pytest_circuits.claims.question import Question
+from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Bound, Estimate, decide
@@ -147,11 +147,11 @@ def test_a_share_that_is_one_example():
 def question(name, task="ioi", n=24, **parameters):
     prop = PROPERTIES.get(name)
     checked = prop.parameters(task="t", **parameters)
-    return Question(name, checked, MODEL, {"t": TaskSource.make("t", "builtin", task, {"n": n})})
+    return Claim(name, checked, MODEL, {"t": TaskSource.make("t", "builtin", task, {"n": n})})
 
 
 def asked(tmp_path, made, bound, expect="certified", universe=LARGE):
-    return warnings(Executor(Store(tmp_path), opener=None), made, bound, expect, universe)
+    return warnings(Executor(Store(tmp_path), opener=None), made.with_bound(bound, expect), universe)
 
 
 def test_groups_are_counted_on_the_side_that_is_evaluated(tmp_path):
@@ -178,5 +178,5 @@ def test_only_what_stands_in_the_way_of_what_is_expected(tmp_path):
 
 def test_a_task_that_cannot_be_read_or_split_is_told_elsewhere(tmp_path):
     assert asked(tmp_path, question("accuracy", n=4), Bound(0.9)) == []
-    gone = Question("accuracy", PROPERTIES.get("accuracy").parameters(task="t"), MODEL, {"t": TaskSource.make("t", "file", "gone.jsonl")})
+    gone = Claim("accuracy", PROPERTIES.get("accuracy").parameters(task="t"), MODEL, {"t": TaskSource.make("t", "file", "gone.jsonl")})
     assert asked(tmp_path, gone, Bound(0.9)) == []

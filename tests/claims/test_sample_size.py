@@ -9,8 +9,8 @@ import pytest
 
 from pytest_circuits import load_task as real_task
 from pytest_circuits.claims.evaluation import evaluate_claim
-from pytest_circuits.claims.question import Question
 from pytest_circuits.claims.sample_size import sample_size_of
+from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.verdict import Bound, Estimate, SampleSize, decide
 from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
@@ -31,7 +31,7 @@ def _judge(claim: Any) -> Any:
 def question(model, monkeypatch):
     def ask(grows=True, **parameters):
         monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Parameters, _judge, grows=grows))
-        return Question("open", Parameters(**parameters), model, {"swap": TASK})
+        return Claim("open", Parameters(**parameters), model, {"swap": TASK})
 
     return ask
 
@@ -50,7 +50,7 @@ def with_most(lab, most):
 ])  # fmt: skip
 def test_groups_are_counted_where_prompts_come_in_groups_and_it_is_said_when_there_are_no_more(new_lab, question, most, told):
     """A gap of half the half-width takes 4.4 times as much; half of the groups are evaluation ones."""
-    reason = evaluate_claim(with_most(new_lab(), most), question(), Bound(at_least=0.45)).verdict.reason
+    reason = evaluate_claim(with_most(new_lab(), most), question().with_bound(Bound(at_least=0.45))).verdict.reason
     assert told in reason and ("no more than" in told or reason.endswith(told))
 
 
@@ -61,7 +61,7 @@ def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_la
     """Of 12 groups at least five are kept for either side."""
     lab = with_most(new_lab(), 24)
     asked = question(grows, **parameters)
-    evaluate_claim(lab, asked, Bound(at_least=0.45))
+    evaluate_claim(lab, asked.with_bound(Bound(at_least=0.45)))
     assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, 2 * groups)
 
 
@@ -78,8 +78,8 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question,
     monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Circuits, _judge, grows=grows))
     monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), estimate=_judge))
     lab = with_most(new_lab(), 12)
-    asked = Question("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
-    reason = evaluate_claim(lab, asked, Bound(at_least=0.45)).verdict.reason
+    asked = Claim("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
+    reason = evaluate_claim(lab, asked.with_bound(Bound(at_least=0.45))).verdict.reason
     assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, groups)
     assert f"instead of {groups} would" in reason and f"task 'swap' has no more than {groups} for this" in reason
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_circuits.claims import sequential as looks
 from pytest_circuits.claims.evaluation import evaluate_claim, measure
-from pytest_circuits.claims.question import Question
+from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.results import Encoded
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.core.verdict import Bound, Estimate
@@ -63,9 +63,9 @@ def lab(tmp_path):
 
 @pytest.fixture
 def question(model, monkeypatch):
-    def make(grows=True, tasks=None, **parameters):
-        monkeypatch.setitem(PROPERTIES._loaded, "drawn", Property("drawn", Drawn, _judge, grows=grows))
-        return Question("drawn", Drawn(**parameters), model, tasks or {"ioi": IOI})
+    def make(anytime=False, grows=True, tasks=None, **parameters):
+        monkeypatch.setitem(PROPERTIES._loaded, "drawn", Property("drawn", Drawn, _judge, anytime=anytime, grows=grows))
+        return Claim("drawn", Drawn(**parameters), model, tasks or {"ioi": IOI})
 
     return make
 
@@ -80,7 +80,7 @@ def test_tasks_grow_side_by_side_and_stop_at_the_most(question):
     other = TaskSource.make("boolean", "builtin", "boolean", {"n": 60})
     large = TaskSource.make("sva", "builtin", "sva", {"n": 500})
     asked = question(max_n=100, tasks={"ioi": IOI, "boolean": other, "sva": large})
-    prop = asked.claim()[0]
+    prop = looks.property_of(asked)
     planned = looks.planned(prop, asked.parameters, asked.tasks)
     assert [[one[name].grown for name in asked.tasks] for one in planned] == [
         [(), (), ()], [(32,), (100,), ()], [(32, 64), (100,), ()], [(32, 64, 100), (100,), ()],
@@ -91,7 +91,7 @@ def test_tasks_grow_side_by_side_and_stop_at_the_most(question):
 
 def test_without_max_n_there_is_one_look_and_nothing_is_told_of_it(lab, question):
     DATA["values"] = np.full(500, 0.5)
-    made = evaluate_claim(lab, question(), Bound(at_least=0.4))
+    made = evaluate_claim(lab, question().with_bound(Bound(at_least=0.4)))
     assert (made.verdict.kind, made.looks, made.planned, made.estimate.n, made.warnings) == ("inconclusive", (), 1, 16, ())
     assert made.estimate.kind == "normal"
 
@@ -99,7 +99,7 @@ def test_without_max_n_there_is_one_look_and_nothing_is_told_of_it(lab, question
 def test_a_claim_is_looked_at_until_it_is_settled(lab, question):
     """Half widths of 1/√n with 98.75% normal quantile 2.498: .62, .44, .31, .22, so 0.3 above the bound is settled at the fourth."""
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128), Bound(at_least=0.4))
+    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4)))
     assert (made.verdict.kind, made.planned, made.estimate.n) == ("certified", 4, 128)
     assert [(one["prompts"], one["n"]) for one in made.looks] == [({"ioi": n}, n) for n in (16, 32, 64, 128)]
     assert [one["estimate"] for one in made.looks] == pytest.approx([0.7] * 4)
@@ -109,30 +109,38 @@ def test_a_claim_is_looked_at_until_it_is_settled(lab, question):
     assert made.estimate.interval == tuple(made.looks[-1]["interval"])
     assert made.estimate.confidence == 0.95 and "95% interval" in made.verdict.reason
     assert made.estimate.kind == "normal; for 4 looks, 0.9875 at each"
-    early = evaluate_claim(lab, question(max_n=128), Bound(at_least=0.05))
+    early = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.05)))
     assert (early.verdict.kind, early.estimate.n, len(early.looks)) == ("certified", 16, 1)
-    open_ = evaluate_claim(lab, question(max_n=128), Bound(at_least=0.69))
+    open_ = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.69)))
     assert (open_.verdict.kind, open_.estimate.n, len(open_.looks)) == ("inconclusive", 128, 4)
+
+
+def test_an_interval_that_is_good_at_any_time_is_not_made_wider(lab, question):
+    DATA["values"] = np.full(500, 0.7)
+    made = evaluate_claim(lab, question(anytime=True, max_n=128).with_bound(Bound(at_least=0.4)))
+    assert made.estimate.n == 64  # 1.96/8 = .245
+    assert made.estimate.interval[0] == pytest.approx(0.7 - NormalDist().inv_cdf(0.975) / 8)
 
 
 def test_how_strongly_it_is_refuted_counts_all_planned_looks(lab, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128), Bound(at_least=1.1))
+    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=1.1)))
     assert (made.verdict.kind, made.estimate.n) == ("refuted", 64)
     p = 4 * 2 * NormalDist().cdf(-0.4 * 8)  # four looks, two sides: .0055
     assert 0.005 < p < 0.01 and made.refuted_at == 0.01
+    assert evaluate_claim(lab, question(anytime=True, max_n=128).with_bound(Bound(at_least=1.18))).refuted_at == 0.01  # n = 32: p = .0066
 
 
 def test_examples_are_measured_once_whichever_look_needs_them(lab, question):
     DATA["values"] = np.full(500, 0.7)
-    evaluate_claim(lab, question(max_n=128), Bound(at_least=0.69))
-    evaluate_claim(lab, question(max_n=64), Bound(at_least=0.69))
+    evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.69)))
+    evaluate_claim(lab, question(max_n=64).with_bound(Bound(at_least=0.69)))
     assert sorted(call[1] for call in lab.opener.calls if call[0] == "encode") == [16, 32, 64, 128]
 
 
 def test_a_look_that_is_invalid_ends_it_and_says_which(lab, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128, invalid_at=32), Bound(at_least=0.69))
+    made = evaluate_claim(lab, question(max_n=128, invalid_at=32).with_bound(Bound(at_least=0.69)))
     assert made.verdict.kind == "invalid"
     assert made.verdict.reason == "at look 2 of 4 (32 prompts of 'ioi'): nothing there"
     assert made.details == {"n": 32}
@@ -143,7 +151,7 @@ def test_a_task_that_cannot_grow_so_far_makes_the_claim_invalid_at_once(lab, que
     """Also where the first look would have settled it: whether a spec is right does not depend on the data."""
     DATA["values"] = np.full(500, 0.7)
     small = TaskSource.make("ioi", "builtin", "copycolors", {"n": 16, "options": 2})
-    made = evaluate_claim(lab, question(max_n=6000, tasks={"ioi": small}), Bound(at_least=0.01))
+    made = evaluate_claim(lab, question(max_n=6000, tasks={"ioi": small}).with_bound(Bound(at_least=0.01)))
     assert made.verdict.kind == "invalid" and "max_n is too large" in made.verdict.reason and "5280" in made.verdict.reason
 
 
@@ -151,8 +159,8 @@ def test_a_measurement_without_a_bound_is_the_first_look(lab, question):
     DATA["values"] = np.full(500, 0.7)
     found = measure(lab, question(max_n=128))
     assert found.outcome.n == 16 and found.outcome.confidence == pytest.approx(0.9875)
-    made = evaluate_claim(lab, question(max_n=128), Bound(at_least=0.4), found)
-    assert made == evaluate_claim(lab, question(max_n=128), Bound(at_least=0.4)) or made.looks[-1]["n"] == 128
+    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4)), found)
+    assert made == evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4))) or made.looks[-1]["n"] == 128
     assert [one["n"] for one in made.looks] == [16, 32, 64, 128]
 
 
@@ -165,16 +173,16 @@ def test_a_measurement_without_a_bound_is_the_first_look(lab, question):
 ])  # fmt: skip
 def test_where_it_is_of_no_use_one_look_is_taken_and_the_reason_told(question, grows, parameters, task, told):
     asked = question(grows=grows, max_n=64, tasks={"ioi": task}, **parameters)
-    prop = asked.claim()[0]
-    assert told in looks.problem(prop, asked.parameters, asked.tasks)
+    prop = looks.property_of(asked)
+    assert told in looks.problem_with_max_n(prop, asked.parameters, asked.tasks)
     assert looks.planned(prop, asked.parameters, asked.tasks) == [asked.tasks]
     without = replace(asked, parameters=asked.parameters.model_copy(update={"max_n": None}))
-    assert looks.problem(prop, without.parameters, asked.tasks) is None
+    assert looks.problem_with_max_n(prop, without.parameters, asked.tasks) is None
 
 
 def test_the_reason_why_it_is_not_used_is_a_warning_of_the_judgement(lab, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(grows=False, max_n=64), Bound(at_least=0.69))
+    made = evaluate_claim(lab, question(grows=False, max_n=64).with_bound(Bound(at_least=0.69)))
     assert made.warnings == (
         "max_n is not used: drawn is estimated on discovery examples, and max_n adds evaluation examples only: raise the tasks' own n",
     )
@@ -186,7 +194,7 @@ def settled(lab, asked, draw, edge, runs):
     kinds = []
     for seed in range(runs):
         DATA["values"] = draw(np.random.default_rng(seed))
-        kinds.append(evaluate_claim(lab, asked, Bound(at_least=edge)).verdict.kind)
+        kinds.append(evaluate_claim(lab, asked.with_bound(Bound(at_least=edge))).verdict.kind)
     return kinds.count("certified") / runs, kinds.count("refuted") / runs
 
 

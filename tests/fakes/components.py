@@ -41,7 +41,7 @@ def drive(name, parameters, tasks, answer):
     """The estimate of a property, each of its requests being answered by `answer`."""
     prop = PROPERTIES.get(name)
     sources = {task: TaskSource.make(task, "fixture", task) for task in tasks}
-    steps = prop.estimate(Claim(prop.parameters(**parameters), ModelSource("m", "nowhere"), sources))
+    steps = prop.estimate(Claim(prop.name, prop.parameters(**parameters), ModelSource("m", "nowhere"), sources))
     request = next(steps)
     try:
         while True:

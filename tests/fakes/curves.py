@@ -73,7 +73,7 @@ class World:
     def measure(self, name, **parameters):
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate({"task": "t", **parameters})
-        steps = prop.estimate(Claim(checked, MODEL, {"t": TASK}))
+        steps = prop.estimate(Claim(prop.name, checked, MODEL, {"t": TASK}))
         try:
             wanted = next(steps)
             while True:

@@ -92,7 +92,7 @@ class World:
         """The estimate of a property; circuits have at most 6 components unless told otherwise."""
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate({"size": 6, **parameters})
-        claim = Claim(checked, MODEL, {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)})
+        claim = Claim(prop.name, checked, MODEL, {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)})
         steps = prop.estimate(claim)
         try:
             wanted = next(steps)

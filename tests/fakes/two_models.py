@@ -51,7 +51,7 @@ def drift(now, against, *, of=None, **parameters):
     of = {"reuse": {"task": "t", "p": 0.8, "size": 3}} if of is None else of
     p = prop.parameters.model_validate({"of": of, **parameters})
     recorded = isinstance(against, BaselineReference) or against is None
-    claim = Claim(p, ModelSource("candidate", "c"), TASKS, against=against if recorded else RELEASED)
+    claim = Claim("drift", p, ModelSource("candidate", "c"), TASKS, against=against if recorded else RELEASED)
     steps = prop.estimate(claim)
 
     def answer(one):

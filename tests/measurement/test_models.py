@@ -211,7 +211,10 @@ def test_a_module_that_is_provided_again_is_looked_at_again(new_lab):
 @pytest.mark.parametrize(
     ("loader", "message"),
     [
-        ("tests.measurement.test_models:a_broken_loader", "the loader tests.measurement.test_models:a_broken_loader raised ZeroDivisionError: oops"),
+        (
+            "tests.measurement.test_models:a_broken_loader",
+            "the loader tests.measurement.test_models:a_broken_loader raised ZeroDivisionError: oops",
+        ),
         ("tests.measurement.test_models:nothing", "has no 'nothing'"),
         ("no_such_module:f", "cannot import 'no_such_module'"),
     ],

@@ -156,7 +156,7 @@ def test_claims_on_components_refuse_a_unit_a_position():
 
 def settled(prop, parameters, task, subject):
     """The estimate of a claim, its requests answered by the subject itself."""
-    steps = prop.estimate(Claim(parameters, ModelSource("m", "x"), {"t": TaskSource("t", "builtin", "t")}))
+    steps = prop.estimate(Claim(prop.name, parameters, ModelSource("m", "x"), {"t": TaskSource("t", "builtin", "t")}))
 
     def answer(request):
         encoded = Encoded(len(task), subject.encode(task).groups, "")

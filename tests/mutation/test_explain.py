@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import Judgement
+from pytest_circuits.claims.evaluation import Evaluation
+from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
@@ -28,12 +27,12 @@ SAME, OTHER = Behaviour((1.0, 1.0), 0.0, 0.0, False), Behaviour((1.0, 0.75), 2.5
 
 def judged(value, verdict=CERTIFIED):
     estimate = None if value is None else Estimate(value, (value - 0.1, value + 0.1), 50, 0.95, "", "reuse")
-    return Judgement(Verdict(verdict, "because"), estimate, Cost(), None)
+    return Evaluation(Verdict(verdict, "because"), estimate, Cost(), None)
 
 
 def asked(value, bound, expect=CERTIFIED, name="a"):
-    question = SimpleNamespace(tasks={}, model=ModelSource("m", path="x"))
-    return JudgedClaim(f"f::{name}", name, question, bound, expect, judged(value, expect), "m")
+    claim = Claim("reuse", None, ModelSource("m", path="x"), bound=bound, expect=expect, name=name, entry="m")
+    return JudgedClaim(f"f::{name}", claim, judged(value, expect))
 
 
 def answer(before, after, bound, expect=CERTIFIED, how=None, name="a"):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import Judgement
+from pytest_circuits.claims.evaluation import Evaluation
+from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, Bound, Verdict
@@ -143,8 +144,8 @@ class StubLab:
 
 
 def asked(details):
-    question = SimpleNamespace(tasks={"ioi": None}, model=ModelSource("m", path="x"))
-    return JudgedClaim("f::a", "a", question, Bound(0.1), CERTIFIED, Judgement(Verdict(CERTIFIED, ""), None, Cost(), None, details), "m")
+    claim = Claim("reuse", None, ModelSource("m", path="x"), {"ioi": None}, bound=Bound(0.1), name="a", entry="m")
+    return JudgedClaim("f::a", claim, Evaluation(Verdict(CERTIFIED, ""), None, Cost(), None, details))
 
 
 def test_the_circuit_is_what_the_claims_found_else_the_tasks_shared_sets():

@@ -283,7 +283,7 @@ def test_it(circuits, tokenizer):
     other = tiny_llama(seed=1)
     spare = circuits.model((other, tokenizer))
     assert spare.circuits(swap, **OPTIONS | {"attribution": "gradient"}).reuse(p=0.2).cost.forwards > 0
-    assert circuits._session.lab().models.subject(spare.source).model is other, "not the twin that was changed meanwhile"
+    assert circuits._session.executor().models.subject(spare.source).model is other, "not the twin that was changed meanwhile"
     bare = circuits.model(module, name="bare").circuits(swap, **OPTIONS).reuse(p=0.3)
     circuits.check(bare, at_least=0.01, claim="bare", expect="invalid")
 """)  # fmt: skip

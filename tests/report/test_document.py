@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import Judgement, decide_outcome
+from pytest_circuits.claims.evaluation import Evaluation, decide_outcome
 from pytest_circuits.core.results import Description
 from pytest_circuits.core.units import Universe
-from pytest_circuits.core.verdict import INVALID, Bound, Estimate, Verdict
+from pytest_circuits.core.verdict import INVALID, Estimate, Verdict
 from pytest_circuits.errors import Invalid, ModelError
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.report.document import document, plain, tally, write
@@ -26,6 +26,7 @@ from pytest_circuits.report.record import claim_record
 from pytest_circuits.report.renderers.github import commands
 from pytest_circuits.report.renderers.status import failed, passed
 from pytest_circuits.report.renderers.terminal import table
+from tests.fakes.record_facts import claim_of
 
 FACTS = {
     "claim": "c", "description": "", "property": "reuse", "model": "tiny", "tasks": ["swap"], "parameters": {"confidence": 0.9},
@@ -36,9 +37,10 @@ MODEL = Description("abc", "llama", 1000, Universe(2, 3, 8), "float32")
 
 def record(outcome=None, model=MODEL, cost=None, passed=None, nodeid="s.circuits.yaml::c::tiny::swap", **facts):
     facts = FACTS | facts
-    bound = Bound(*facts["bound"]["within"]) if "within" in facts["bound"] else Bound(**facts["bound"])
+    claim = claim_of(facts)
     outcome = Estimate(0.4, (0.3, 0.45), 100, 0.9) if outcome is None else outcome
-    return claim_record(nodeid, decide_outcome(outcome, bound, cost or Cost(), model), facts, passed=passed) | {"outcome": "failed"}
+    made = claim_record(nodeid, claim, decide_outcome(outcome, claim.required_bound(), cost or Cost(), model), passed=passed)
+    return made | {key: value for key, value in facts.items() if key not in ("parameters", "tasks")} | {"outcome": "failed"}
 
 
 class Word(str, Enum):  # noqa: UP042 (StrEnum prints otherwise)
@@ -194,7 +196,7 @@ def test_annotations_escape_what_github_reads_as_its_own(tmp_path, monkeypatch):
 
 
 def test_a_judgement_without_a_model_is_a_record_without_facts():
-    made = claim_record("n", Judgement(Verdict(INVALID, "gone"), None, Cost(), None), FACTS)
+    made = claim_record("n", claim_of(FACTS), Evaluation(Verdict(INVALID, "gone"), None, Cost(), None))
     assert (made["model_info"], made["details"], made["reason"]) == (None, {}, "gone")
 
 

@@ -7,13 +7,13 @@ import itertools
 import pytest
 
 from pytest_circuits.claims.evaluation import decide_outcome
-from pytest_circuits.core.sources import TaskSource
+from pytest_circuits.core.claim import Claim
+from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.parameters import task_names
-from pytest_circuits.pytest_plugin.execution import describe
+from pytest_circuits.properties.protocol import task_names
 from pytest_circuits.report.document import document
 from pytest_circuits.report.evidence import MOST, lines, tiers
 from pytest_circuits.report.record import claim_record
@@ -29,8 +29,8 @@ def claim(name, bound, interval=(0.4, 0.6), model="m", expect="certified", **par
     tasks = {task: TaskSource(task, "builtin", task) for task in task_names(checked)}
     nodeid = f"s.circuits.yaml::{name}{next(NUMBER)}::{model}"
     outcome = interval if isinstance(interval, Exception) else Estimate(sum(interval) / 2, interval, 100)
-    facts = describe(nodeid, 1, name, name, checked, model, tasks, bound, expect)
-    return claim_record(nodeid, decide_outcome(outcome, bound, Cost(), None), facts) | {"outcome": "passed"}
+    about = Claim(name, checked, ModelSource(model), tasks, bound=bound, expect=expect, name=name, entry=model)
+    return claim_record(nodeid, about, decide_outcome(outcome, bound, Cost(), None)) | {"outcome": "passed"}
 
 
 def of(kind, task="ioi", **more):

@@ -18,6 +18,7 @@ from pytest_circuits.report.explain import explain, headline
 from pytest_circuits.report.multiplicity import step_down
 from pytest_circuits.report.record import claim_record
 from pytest_circuits.report.renderers.terminal import table
+from tests.fakes.record_facts import claim_of
 
 LEVELS = st.sampled_from([0.001, 0.01, 0.0125, 0.02, 0.025, 0.05, 0.2])
 
@@ -29,7 +30,8 @@ def record(low, high, level=None, name="c"):
         "bound": {"at_least": 0.5}, "expect": "certified", "file": "s.circuits.yaml", "line": 1,
     }  # fmt: skip
     outcome = Estimate((low + high) / 2, (low, high), 100) if high is not None else Invalid("nothing")
-    made = claim_record(f"s.circuits.yaml::{name}::m::t", decide_outcome(outcome, Bound(0.5), Cost(), None), facts) | {"outcome": "failed"}
+    made = claim_record(f"s.circuits.yaml::{name}::m::t", claim_of(facts), decide_outcome(outcome, Bound(0.5), Cost(), None))
+    made |= {"outcome": "failed"}
     return made | {"refuted_at": level} if level is not None else made
 
 

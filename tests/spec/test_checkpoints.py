@@ -173,15 +173,15 @@ def test_a_claim_is_about_each_checkpoint_or_about_the_series(write: Write, fold
         ("whole", "m", "ioi"), ("whole", "plain", "ioi"), ("one", "m", "ioi"),
     ]  # fmt: skip
     single, series, alone = cases["some", "m@step-0900", "ioi"], cases["whole", "m", "ioi"], cases["whole", "plain", "ioi"]
-    assert (single.model.name, single.series, single.entry, single.about) == ("m@step-0900", (), "m", "m@step-0900")
+    assert (single.model.name, single.series, single.entry, single.subject) == ("m@step-0900", (), "m", "m@step-0900")
     assert [(one.name, one.at) for one in series.series] == [
         ("m@step-20", 20),
         ("m@step-0100", 100),
         ("m@step-0900", 900),
         ("m@step-1000", 1000),
     ]
-    assert (series.model, series.entry, series.about) == (series.series[-1], "m", "m")
-    assert (alone.series, alone.model.name, alone.about) == ((alone.model,), "plain", "plain")
+    assert (series.model, series.entry, series.subject) == (series.series[-1], "m", "m")
+    assert (alone.series, alone.model.name, alone.subject) == ((alone.model,), "plain", "plain")
 
 
 NESTED = """\

@@ -23,7 +23,7 @@ PAIRS = cs.template_pairs(
 SMALLEST = PromptPair("capital of Kenya", "capital of Austria", "Nairobi", ("Vienna",), group="Nairobi+Vienna")
 
 def spent(circuits):
-    return circuits._session.lab().spent.forwards
+    return circuits._session.executor().spent.forwards
 """
 FLIPS = """
 @cs.for_all(pair=PAIRS)
@@ -42,7 +42,7 @@ import pytest
 def forwards(circuits):
     yield
     with open("forwards.txt", "w") as file:
-        file.write(str(circuits._session.lab().spent.forwards))
+        file.write(str(circuits._session.executor().spent.forwards))
 """)
     (project.path / "test_inner.py").write_text(HEAD + source, encoding="utf-8")
     project.result = project.pytester.runpytest_inprocess("-p", "no:cacheprovider", "test_inner.py", "--circuits-no-cache", *options)

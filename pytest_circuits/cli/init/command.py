@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> None:
     path = _checked(chosen)
     tasks = asked_tasks(chosen.task, chosen.prompts, chosen.seed)
     with _session(path.parent, chosen) as session:
-        lab = session.lab()
+        lab = session.executor()
         study, proposal = _proposal(lab, chosen, tasks)
         text = _text(lab, study, proposal, path, chosen)
         _confirmed(lab, path, text)
@@ -132,14 +132,13 @@ def _text(lab: Executor, study: Study, proposal: Proposal, path: Path, chosen: a
 def _confirmed(lab: Executor, path: Path, text: str) -> None:
     """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
     from ...claims.evaluation import evaluate_claim
-    from ...claims.question import Question
     from ...core.verdict import CERTIFIED
     from ...spec.load import load_suite
 
-    for case in load_suite(path, content=text.encode()).claims:
-        made = evaluate_claim(lab, Question(case.property, case.parameters, case.model, case.tasks), case.bound)
-        if made.verdict.kind != CERTIFIED or made.cost.measured:
-            raise AssertionError(f"{case.name} is {made.verdict.kind} when measured again: {made.verdict.reason}")
+    for claim in load_suite(path, content=text.encode()).claims:
+        evaluation = evaluate_claim(lab, claim)
+        if evaluation.verdict.kind != CERTIFIED or evaluation.cost.measured:
+            raise AssertionError(f"{claim.name} is {evaluation.verdict.kind} when measured again: {evaluation.verdict.reason}")
 
 
 def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:

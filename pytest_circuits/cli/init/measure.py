@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from ...claims.evaluation import measure
-from ...claims.question import Question
+from ...core.claim import Claim
 from ...core.results import Description
 from ...core.shares import Size
 from ...core.sources import ModelSource
@@ -82,16 +82,16 @@ class Study:
     slack: float = 0.0
     told: Callable[[str], None] = print
 
-    def question(self, name: str, given: Mapping[str, Any]) -> Question:
+    def claim(self, name: str, given: Mapping[str, Any]) -> Claim:
         """As the spec layer will ask it: with those defaults that the property has as parameters."""
         model = PROPERTIES.get(name).parameters
         defaults = {key: value for key, value in self.defaults.items() if key in model.model_fields}
         parameters = model.model_validate_json(json.dumps({**defaults, **given}))
-        return Question(name, parameters, self.model, {task: self.tasks[task].source for task in task_names(parameters)})
+        return Claim(name, parameters, self.model, {task: self.tasks[task].source for task in task_names(parameters)})
 
     def ability(self, task: AskedTask) -> Ability:
         """Raises the `CircuitsError` of a task that cannot be read, or that does not fit the model."""
-        outcome = measure(self.lab, self.question("accuracy", {"task": task.name})).outcome
+        outcome = measure(self.lab, self.claim("accuracy", {"task": task.name})).outcome
         if isinstance(outcome, Invalid):
             return Ability(task, None, str(outcome))
         if isinstance(outcome, (TaskError, OptionError)) and task.name not in str(outcome):
@@ -109,8 +109,8 @@ class Study:
     def finding(self, candidate: Candidate) -> Finding:
         """Measure a candidate; give it the tightest readable bound, unless that says nothing."""
         self.told(f"{candidate.property} of {' and '.join(candidate.tasks)}")
-        question = self.question(candidate.property, candidate.parameters)
-        outcome = measure(self.lab, question).outcome
+        claim = self.claim(candidate.property, candidate.parameters)
+        outcome = measure(self.lab, claim).outcome
         if isinstance(outcome, CircuitsError):
             return Finding(candidate, outcome, None, str(outcome))
         if outcome.unsettled:
@@ -119,7 +119,7 @@ class Study:
         if bound is None:
             told = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
             return Finding(candidate, outcome, None, told)
-        reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(question.parameters))
+        reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(claim.parameters))
         if reason is None and decide(outcome, bound).kind != CERTIFIED:
             raise AssertionError(f"{candidate.name}: {outcome} does not meet its own bound '{bound}'")
         return Finding(candidate, outcome, None if reason else bound, reason or "")

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ...claims.sequential import in_sample
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Describe, Encode, Steps, ask, ask_all
 from ..nested import PropertyOf
-from ..parameters import AnyParameters, CircuitParameters, task_names
+from ..parameters import AnyParameters, CircuitParameters, in_sample, task_names
 from ..payload import SHARED, Json, bits, bytes_by_column, group_digest, moved_units, named_sets, only_crossed, rounded, share_changes
 from ..protocol import BaselineReference, Claim, Property
 from ..steps.shared_sets import discovered
@@ -128,7 +127,7 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
     tasks = task_names(p.of.parameters)
     encoded = yield from ask_all([Encode(model, claim.tasks[name]) for name in tasks])
     kept: Json = {"data": {name: one.digest for name, one in zip(tasks, encoded, strict=True)}}
-    inner = Claim(p.of.parameters.model_copy(update={"confidence": (1 + p.confidence) / 2}), model, claim.tasks)
+    inner = claim.about(model, p.of.name, p.of.parameters.model_copy(update={"confidence": (1 + p.confidence) / 2}))
     if not p.overlap:
         estimate: Estimate = yield from p.of.property.estimate(inner)
         about = {"sets": named_sets(estimate.details), "unsettled": estimate.unsettled, "confidence": rounded(estimate.confidence)}

@@ -92,7 +92,7 @@ def _member(claim: Claim, model: ModelSource) -> Steps[Member]:
 
     description = yield from ask(Describe(model))
     try:
-        sides = yield from gradient_causal(Claim(claim.parameters, model, claim.tasks))
+        sides = yield from gradient_causal(claim.about(model))
         ranks.spearman(*sides.means)  # refuses constant rankings
     except Invalid as problem:
         return Member(model, description.fingerprint, None, str(problem))

@@ -149,7 +149,7 @@ def _measured(of: Inner, parameters: AnyParameters, claim: Claim, model: ModelSo
     description = yield from ask(Describe(model))
     found: Estimate | Invalid
     try:
-        found = yield from of.property.estimate(Claim(parameters, model, claim.tasks, against=claim.against))
+        found = yield from of.property.estimate(claim.about(model, of.name, parameters))
     except Invalid as problem:
         found = problem
     if isinstance(found, Estimate) and not all(map(isfinite, (found.value, *found.interval))):

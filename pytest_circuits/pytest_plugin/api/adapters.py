@@ -40,7 +40,7 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     source = replace(named, loader=mark, fixture=None)
     if state.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
         state.handed_over[source] = module
-        state.lab().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
+        state.executor().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
     return source
 
 
@@ -64,5 +64,5 @@ def task_source(state: Session, name: str, value: Any, what: str) -> TaskSource:
 
     task: Task = replace(task_from(value, what), name=name)
     source = TaskSource.make(name, "fixture", what, {"fingerprint": task.fingerprint})
-    state.lab().provide_task(source, task)
+    state.executor().provide_task(source, task)
     return source

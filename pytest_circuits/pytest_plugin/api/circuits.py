@@ -18,9 +18,9 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...claims import sequential as looks
 from ...claims.replication import reseeded, reseeded_task, unchanged
-from ...core.results import Description
+from ...claims.sequential import problem_with_max_n
+from ...core.claim import Claim
 from ...core.sources import ModelSource, TaskSource
 from ...core.unique_names import unique_names
 from ...core.verdict import CERTIFIED, EXPECTATIONS, Estimate
@@ -37,6 +37,8 @@ from .drift import check_other, taken
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from ...claims.evaluation import MeasuredOutcome
+    from ...core.results import Description
     from ...measurement.trials import TrialAnswer
     from ...tasks.base import PromptPair, Task
     from ..session import Session
@@ -50,21 +52,37 @@ B = TypeVar("B", bound="BaseModel")
 class Measured:
     """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n.
 
-    `about` is the name of the model, or of the series, whose models are `series`; `against` is what a drift compares it with.
+    `claim` is what was measured: property, parameters, model or series, tasks, and what a drift compares with; it has no bound.
     """
 
-    property: str
-    model: ModelSource
-    tasks: Mapping[str, TaskSource]
-    parameters: AnyParameters
-    outcome: Estimate | CircuitsError
-    cost: Cost
-    description: Description | None
+    claim: Claim
+    measured: MeasuredOutcome
     charged: list[bool] = field(default_factory=list, repr=False, compare=False)
-    series: tuple[ModelSource, ...] = ()
-    about: str = ""
-    asked: frozenset[Any] = field(default=frozenset(), repr=False, compare=False)
-    against: ModelSource | None = None
+
+    @builtins.property
+    def outcome(self) -> Estimate | CircuitsError:
+        """The estimate, or the error that took its place."""
+        return self.measured.outcome
+
+    @builtins.property
+    def property(self) -> str:
+        """The name of the property."""
+        return self.claim.property
+
+    @builtins.property
+    def parameters(self) -> AnyParameters:
+        """The property's parameters."""
+        return self.claim.parameters  # type: ignore[no-any-return]
+
+    @builtins.property
+    def cost(self) -> Cost:
+        """What measuring it took."""
+        return self.measured.cost
+
+    @builtins.property
+    def description(self) -> Description | None:
+        """What the model is; None where it could not be opened."""
+        return self.measured.model
 
     @builtins.property
     def estimate(self) -> Estimate:
@@ -177,7 +195,6 @@ class CircuitsFixture:
         Raises `OptionError` for parameters that the property does not have or does not allow, and for a series where a model is needed.
         """
         from ...claims.evaluation import measure
-        from ...claims.question import Question
 
         if name not in PROPERTIES:
             raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
@@ -189,19 +206,16 @@ class CircuitsFixture:
         strangers = sorted(set(task_names(checked)) - set(tasks))
         if strangers:
             raise OptionError(f"{name}: no task {strangers[0]!r} was handed over; pass circuits.task({strangers[0]!r}), not its name")
-        wrong = looks.problem(prop, checked, tasks)
+        wrong = problem_with_max_n(prop, checked, tasks)
         if wrong:
             raise OptionError(wrong)
         if isinstance(model, ModelSeries) and not prop.over_series:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
-        sources = tuple(one.source for one in model) if isinstance(model, ModelSeries) else (model.source,)
-        series = sources if prop.over_series else ()
+        sources = tuple(each.source for each in model) if isinstance(model, ModelSeries) else (model.source,)
         check_other(name, sources[-1], against)
-        found = measure(self._session.lab(), Question(name, checked, sources[-1], tasks, series, against))
-        return Measured(
-            name, sources[-1], tasks, checked, found.outcome, found.cost, found.model, series=series, about=model.name, asked=found.asked,
-            against=against,
-        )  # fmt: skip
+        series = sources if prop.over_series else ()
+        claim = Claim(name, checked, sources[-1], tasks, series, against, entry=model.name)
+        return Measured(claim, measure(self._session.executor(), claim))
 
     def check(
         self,
@@ -219,38 +233,32 @@ class CircuitsFixture:
         bound that says nothing. Returns what was measured.
         """
         __tracebackhide__ = True
-        from ...claims.evaluation import Measurement, evaluate_claim
-        from ...claims.preflight import forewarned
-        from ...claims.question import Question
-        from ..execution import describe, settle
+        from ...claims.evaluation import evaluate_claim
+        from ...claims.preflight import with_warnings
+        from ..execution import settle
 
         if not isinstance(measured, Measured):
             raise OptionError(f"check needs what a measurement returned, such as found.reuse(p=0.95); got {type(measured).__name__}")
-        bound = stated_bound(PROPERTIES.get(measured.property), measured.parameters, at_least, at_most, within)
+        about = measured.claim
+        bound = stated_bound(PROPERTIES.get(about.property), about.parameters, at_least, at_most, within)
         if expect not in EXPECTATIONS:
             raise OptionError(f"unknown verdict {expect!r}; {suggestion(expect, EXPECTATIONS)}")
-        item = self._session.item
+        session, item = self._session, self._session.item
         assert item is not None
-        facts = describe(
-            item.nodeid, (item.reportinfo()[1] or 0) + 1, claim or item.name.partition("[")[0], measured.property, measured.parameters,
-            measured.about, measured.tasks, bound, expect, series=measured.series,
-        )  # fmt: skip
-        question = Question(measured.property, measured.parameters, measured.model, measured.tasks, measured.series, measured.against)
-        found = Measurement(measured.outcome, self._cost(measured), measured.description, measured.asked)
-        lab, seed = self._session.lab(), self._session.seed
-        judgement = evaluate_claim(lab, question, bound, found)
-        judgement = forewarned(judgement, lab, question, bound, expect, unchanged(measured.tasks, seed))
-        if self._session.stage is not None:
-            self._session.stage.keep(item.nodeid, facts["claim"], question, bound, expect, judgement, measured.about)
-        record = self._session.record(judgement, facts)
-        settle(record, self._session)
+        about = replace(about, bound=bound, expect=expect, name=claim or item.name.partition("[")[0])
+        evaluation = evaluate_claim(session.executor(), about, replace(measured.measured, cost=self._cost(measured)))
+        evaluation = with_warnings(evaluation, session.executor(), about, unchanged(about.tasks, session.seed))
+        if session.mutation is not None:
+            session.mutation.add(item.nodeid, about, evaluation)
+        record = session.record(evaluation, about, line=(item.reportinfo()[1] or 0) + 1)
+        settle(record, session)
         return measured
 
     @staticmethod
     def _cost(measured: Measured) -> Cost:
         """What it cost, for the first claim about it; further claims about the same measurement cost nothing."""
         already, measured.charged[:] = bool(measured.charged), [True]
-        return Cost() if already else measured.cost
+        return Cost() if already else measured.measured.cost
 
 
 @dataclass(frozen=True)
@@ -297,7 +305,7 @@ class CircuitsModel:
         """
         from ...measurement.trials import answered, trial_of
 
-        lab = self.bench._session.lab()
+        lab = self.bench._session.executor()
         task = None if like is None else lab.task(like)
         return answered(lab, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
 

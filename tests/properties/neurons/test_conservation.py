@@ -46,7 +46,7 @@ def canned(totals, metric, biases=None, correct=None, **parameters):
             return Conservation(names, np.asarray(totals, float), metric, None if biases is None else np.asarray(biases, float))
         return Outcome(right[None], metric[None].astype(np.float32), np.zeros((1, n), np.float32))
 
-    steps = estimate(Claim(ConservationParameters(task="t", split="in_sample", **parameters), MODEL, {"t": TASK}))
+    steps = estimate(Claim("conservation", ConservationParameters(task="t", split="in_sample", **parameters), MODEL, {"t": TASK}))
     request = next(steps)
     while True:
         try:
@@ -138,7 +138,7 @@ def measured(name, tmp_path, **parameters):
     lab = Executor(Store(tmp_path / "cache"))
     lab.models.provide(MODEL, lambda: (model, None))
     lab.provide_task(TASK, task)
-    claim = Claim(ConservationParameters(task="t", min_accuracy=0.0, **parameters), MODEL, {"t": TASK})
+    claim = Claim("conservation", ConservationParameters(task="t", min_accuracy=0.0, **parameters), MODEL, {"t": TASK})
     return lab, claim
 
 

@@ -151,7 +151,7 @@ def settled(name, task, subject, **parameters):
     """The estimate of a claim, its requests answered by the subject itself; and the sides of the split."""
     prop = PROPERTIES.get(name)
     checked = prop.parameters(task="t", min_accuracy=0.0, **parameters)
-    steps = prop.estimate(Claim(checked, ModelSource("m", "x"), {"t": TaskSource("t", "builtin", "t")}))
+    steps = prop.estimate(Claim(prop.name, checked, ModelSource("m", "x"), {"t": TaskSource("t", "builtin", "t")}))
     encoded = Encoded(len(task), subject.encode(task).groups, "")
 
     def answer(request):

@@ -56,7 +56,7 @@ def canned(answer, foils=None, scores=None, correct=None, prompts=None, other_pr
         right = np.broadcast_to(np.ones(N, bool) if correct is None else correct, p.shape)
         return Outcome(right, (q if request.metric == "foil_prob" else p).astype(np.float32), np.log(p).astype(np.float32))
 
-    steps = estimate(Claim(Steering(task="t", split="in_sample", **parameters), MODEL, TASKS))
+    steps = estimate(Claim("steering", Steering(task="t", split="in_sample", **parameters), MODEL, TASKS))
     request = next(steps)
     while True:
         try:
@@ -248,7 +248,7 @@ def real(tmp_path, **parameters):
     lab.models.provide(MODEL, lambda: (model, None))
     lab.provide_task(TASKS["t"], task)
     lab.provide_task(TASKS["other"], other)
-    claim = Claim(Steering(task="t", min_accuracy=0.0, split="in_sample", **parameters), MODEL, TASKS)
+    claim = Claim("steering", Steering(task="t", min_accuracy=0.0, split="in_sample", **parameters), MODEL, TASKS)
     return model, task, other, lab, claim
 
 

@@ -38,7 +38,7 @@ def run(tables, fingerprints=None, **parameters):
     where = dict(zip(series, tables, strict=True))
     marks = dict(zip(series, fingerprints or [f"weights {i}" for i in range(len(tables))], strict=True))
     p = RoleStability.model_validate({"task": "t", "resamples": 200, **parameters})
-    steps = ROLE_STABILITY.estimate(Claim(p, series[-1], {"t": TASK}, series))
+    steps = ROLE_STABILITY.estimate(Claim("role_stability", p, series[-1], {"t": TASK}, series))
 
     def answer(request):
         found = where[request.model].answer(request)

@@ -60,7 +60,7 @@ def run(bench, points, ats=None, **parameters):
     series = tuple(ModelSource(f"m@{at:g}", f"p{at:g}", at=at) for at in ats)
     bench.points = dict(zip([one.name for one in series], points, strict=True))
     p = Trajectory.model_validate({"of": {"stated": {}}, "shape": "no_drop", **parameters})
-    steps = TRAJECTORY.estimate(Claim(p, series[-1], {"t": "the task"}, series))
+    steps = TRAJECTORY.estimate(Claim("trajectory", p, series[-1], {"t": "the task"}, series))
     try:
         asked = next(steps)
         while True:

@@ -40,7 +40,7 @@ class Measured:
     def steps(self, name, **parameters):
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate({**LOOSE, **parameters})
-        return prop.estimate(Claim(checked, MODEL, {task: self.sources[task] for task in task_names(checked)}))
+        return prop.estimate(Claim(prop.name, checked, MODEL, {task: self.sources[task] for task in task_names(checked)}))
 
     def measure(self, name, **parameters):
         return self.lab.run(self.steps(name, **parameters))[0]
@@ -139,7 +139,7 @@ def test_a_plan_gets_through_on_invented_results(tmp_path, name, parameters):
         lab.provide_task(sources[task], made)
     prop = PROPERTIES.get(name)
     checked = prop.parameters.model_validate({**LOOSE, **parameters})
-    forecast = Planner(lab).add(prop.estimate(Claim(checked, directory, {task: sources[task] for task in task_names(checked)})))
+    forecast = Planner(lab).add(prop.estimate(Claim(prop.name, checked, directory, {task: sources[task] for task in task_names(checked)})))
     assert forecast.requests.total() >= 3 and forecast.requests["Attribute"] >= 1
     assert not forecast.notes, forecast.notes
 

@@ -63,8 +63,8 @@ def lab(tmp_path):
 
 @pytest.fixture
 def question(model, monkeypatch):
-    def make(anytime=False, grows=True, tasks=None, **parameters):
-        monkeypatch.setitem(PROPERTIES._loaded, "drawn", Property("drawn", Drawn, _judge, anytime=anytime, grows=grows))
+    def make(grows=True, tasks=None, **parameters):
+        monkeypatch.setitem(PROPERTIES._loaded, "drawn", Property("drawn", Drawn, _judge, grows=grows))
         return Claim("drawn", Drawn(**parameters), model, tasks or {"ioi": IOI})
 
     return make
@@ -115,20 +115,12 @@ def test_a_claim_is_looked_at_until_it_is_settled(lab, question):
     assert (open_.verdict.kind, open_.estimate.n, len(open_.looks)) == ("inconclusive", 128, 4)
 
 
-def test_an_interval_that_is_good_at_any_time_is_not_made_wider(lab, question):
-    DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(anytime=True, max_n=128).with_bound(Bound(at_least=0.4)))
-    assert made.estimate.n == 64  # 1.96/8 = .245
-    assert made.estimate.interval[0] == pytest.approx(0.7 - NormalDist().inv_cdf(0.975) / 8)
-
-
 def test_how_strongly_it_is_refuted_counts_all_planned_looks(lab, question):
     DATA["values"] = np.full(500, 0.7)
     made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=1.1)))
     assert (made.verdict.kind, made.estimate.n) == ("refuted", 64)
     p = 4 * 2 * NormalDist().cdf(-0.4 * 8)  # four looks, two sides: .0055
     assert 0.005 < p < 0.01 and made.refuted_at == 0.01
-    assert evaluate_claim(lab, question(anytime=True, max_n=128).with_bound(Bound(at_least=1.18))).refuted_at == 0.01  # n = 32: p = .0066
 
 
 def test_examples_are_measured_once_whichever_look_needs_them(lab, question):

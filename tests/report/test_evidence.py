@@ -13,7 +13,7 @@ from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.protocol import task_names
+from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.report.document import document
 from pytest_circuits.report.evidence import MOST, lines, tiers
 from pytest_circuits.report.record import claim_record

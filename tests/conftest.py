@@ -1,8 +1,9 @@
-"""Shared fixtures of the test suite."""
+"""Settings of the test suite."""
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("tests", settings(deadline=None))  # a shared machine is slow now and then, and no test here is about speed
+# The same examples on every run, however busy the machine is: no deadline, no check of speed, no examples left over from an earlier run.
+settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")

@@ -15,6 +15,7 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import Parameters
 from pytest_circuits.properties.registration import register_property
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 
 def test_the_catalogue_is_what_the_code_says():
@@ -39,7 +40,7 @@ def test_the_property_of_the_how_to_page_works_as_shown(tmp_path):
     (tmp_path / "models").symlink_to(ROOT / "models")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "own.circuits.yaml", "--circuits-json=out.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     claims = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["claims"]
     assert [(c["property"], c["verdict"], c["parameters"]["attribution"]) for c in claims] == [

@@ -13,6 +13,7 @@ import pytest
 from pytest_circuits.report.curves import curves
 from pytest_circuits.spec.load import load_suite
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 PAGE = (ROOT / "docs/how-to/follow-training.md").read_text(encoding="utf-8")
 
@@ -29,7 +30,7 @@ def spec(tmp_path):
 def test_the_spec_of_the_page_runs_as_it_says(spec):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--circuits-json=report.json"],
-        cwd=spec.parent, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=spec.parent, capture_output=True, text=True, timeout=HANG, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     content = json.loads((spec.parent / "report.json").read_text(encoding="utf-8"))

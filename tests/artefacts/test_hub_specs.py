@@ -13,6 +13,7 @@ import pytest
 
 from pytest_circuits.spec.load import load_suite
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 HUB = ROOT / "specs" / "hub"
 SPECS = sorted(HUB.glob("*.circuits.yaml"))
@@ -216,7 +217,7 @@ def claims(small, tmp_path_factory):
     models = {**{name: small(name, seeds.get(name, 0)) for name in MODELS}, "olmo2": folder / "steps" / "step-*"}
     swaps = [option for name, path in models.items() for option in ("--circuits-model", f"{name}={path}")]
     command = [sys.executable, "-m", "pytest", ".", "-q", "-k", " ".join(CHOSEN.split()), "--circuits-json=r.json", *swaps]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert (folder / "r.json").exists(), done.stdout + done.stderr
     return json.loads((folder / "r.json").read_text(encoding="utf-8"))["claims"]
 

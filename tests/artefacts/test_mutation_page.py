@@ -14,6 +14,7 @@ from pytest_circuits.core.summaries import summary
 from pytest_circuits.mutants import OPERATORS, target_of
 from pytest_circuits.mutation.recipes import DEFAULT, recipes
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 PAGE = (ROOT / "docs/how-to/mutation-testing.md").read_text(encoding="utf-8")
 
@@ -30,7 +31,7 @@ def test_the_example_runs_as_shown(tmp_path):
     started, *arguments = shlex.split(command)
     assert started == "pytest"
     whole = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, "--circuits-json=out.json"]
-    done = subprocess.run(whole, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(whole, cwd=tmp_path, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     (spec,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["mutation"]["specs"]
     found = {m["name"]: m for m in spec["mutants"]}

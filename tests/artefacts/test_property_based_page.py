@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 PAGE = (ROOT / "docs" / "how-to" / "property-based-checks.md").read_text(encoding="utf-8")
 
@@ -26,7 +27,7 @@ def run(tmp_path_factory):
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     files = ["search.circuits.yaml", "test_search.py"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files, "--circuits-json=out.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG)
     return done, json.loads((folder / "out.json").read_text(encoding="utf-8"))["claims"]
 
 

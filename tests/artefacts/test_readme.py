@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -21,7 +22,7 @@ def block(language: str, containing: str) -> str:
 
 def pytest_in(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options], cwd=folder, capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options], cwd=folder, capture_output=True, text=True, timeout=HANG
     )
 
 
@@ -47,12 +48,12 @@ def test_the_spec_and_the_python_test_give_the_rows_that_are_shown(clone):
 
 def test_the_notebook_example_runs(clone):
     code = block("python", "open_model") + "\nassert found.scores.shape == (64, 36) == every.metric.shape\nassert 'L0MLP' in shared\n"
-    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_option_that_is_named_exists_and_every_one_that_exists_is_named():
-    text = subprocess.run([sys.executable, "-m", "pytest", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120).stdout
+    text = subprocess.run([sys.executable, "-m", "pytest", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=HANG).stdout
     existing = set(re.findall(r"--circuits-[a-z-]+", text))
     assert set(re.findall(r"--circuits-[a-z-]+", README)) == existing
 
@@ -66,7 +67,7 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.tasks import TASKS
 print(*(name for registry in (METHODS, ABLATIONS, PROPERTIES, TASKS) for name in registry))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     names = done.stdout.split()
     assert len(names) > 40, done.stderr
     assert [name for name in names if f"`{name}`" not in README] == []

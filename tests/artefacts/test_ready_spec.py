@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 SPEC = ROOT / "specs" / "core.circuits.yaml"
 NEGATIVE = {"ioi-has-backups", "weight-gradients-mislead-on-copycolors", "too-few-neurons-do-not"}
@@ -21,7 +22,7 @@ def run(spec: Path, cache: Path, out: Path, *options: str) -> tuple[int, dict, s
     """pytest in a process of its own: (exit code, JSON report, output)."""
     given = [f"--circuits-cache-dir={cache}", f"--circuits-json={out}", "-p", "no:cacheprovider", *options]
     command = [sys.executable, "-m", "pytest", str(spec), *given]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     return done.returncode, json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}, done.stdout + done.stderr
 
 
@@ -66,7 +67,7 @@ def test_a_second_run_measures_nothing_imports_no_torch_and_says_the_same(first,
     )
     given = [f"--circuits-cache-dir={cache}", f"--circuits-json={tmp_path / 'r.json'}", "-p", "probe", "-q"]
     command = [sys.executable, "-m", "pytest", str(SPEC), *given]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG, env=os.environ | {"PYTHONPATH": str(tmp_path)})
     again = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert "HEAVY []" in done.stdout
     assert again["suite"]["cost"]["forwards"] == 0 == again["suite"]["cost"]["backwards"]

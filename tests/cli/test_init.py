@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -22,7 +21,8 @@ from pytest_circuits.measurement import executor as lab_module
 from pytest_circuits.measurement.requests import Ablate, Sweep
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.spec.load import load_suite
-from tests.paths import MODELS
+from tests.paths import MODELS, ROOT
+from tests.waiting import HANG
 
 LLAMA = str(MODELS / "multitask-llama")
 COPY = MODELS / "planted-circuits" / "copy_head"
@@ -45,20 +45,20 @@ def made(tmp_path_factory):
     (folder / "pytest.ini").write_text("[pytest]\n")
     arguments = ["init", LLAMA, "--task", "ioi:n=40", "--task", "words=copycolors", "-n", "32", "--seed", "3"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_circuits", *arguments], cwd=folder, capture_output=True, text=True, timeout=300, env=environment()
+        [sys.executable, "-m", "pytest_circuits", *arguments], cwd=folder, capture_output=True, text=True, timeout=HANG, env=environment()
     )
     assert done.returncode == 0, done.stderr
     return folder, (folder / OUT).read_text(encoding="utf-8"), done
 
 
 def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONPATH": "."}
+    return {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "PYTHONPATH": f"{ROOT}{os.pathsep}."}
 
 
 def run(folder, *arguments):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", OUT, "-q", "-p", "no:cacheprovider", "--circuits-json=report.json", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=300, env=environment(),
+        cwd=folder, capture_output=True, text=True, timeout=HANG, env=environment(),
     )  # fmt: skip
     return done, json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
@@ -315,15 +315,32 @@ def test_an_interruption_anywhere_leaves_no_file(project, monkeypatch, capsys):
     assert isinstance(seen[-1], Sweep), "the second attempt went on from the cache"
 
 
+STOPS = """
+import sys, time
+from pytest_circuits.cli import main
+from pytest_circuits.measurement import store
+
+write = store.write_atomic
+
+def write_and_wait(path, data):
+    write(path, data)
+    if path.suffix == ".safetensors":
+        print("a measurement is stored", flush=True)
+        time.sleep(600)  # until the signal comes
+
+store.write_atomic = write_and_wait
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_a_real_interrupt_leaves_no_file(project):
-    command = [sys.executable, "-m", "pytest_circuits", "init", LLAMA, "--task", "addition", "--task", "ioi"]
-    process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True, env=environment())
-    while not list(project.glob(".circuits_cache/??/*.safetensors")):
-        assert process.poll() is None
-        time.sleep(0.05)
+    command = [sys.executable, "-c", STOPS, "init", LLAMA, "--task", "addition", "--task", "ioi"]
+    process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    assert process.stdout.readline() == "a measurement is stored\n"
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130 and "interrupted; no file was written" in told and "Traceback" not in told
+    _, messages = process.communicate(timeout=HANG)
+    assert process.returncode == 130 and "interrupted; no file was written" in messages and "Traceback" not in messages
+    assert list(project.glob(".circuits_cache/??/*.safetensors")), "what was measured stays"
     assert not list(project.glob("*.yaml")) and not list(project.glob(".core*"))
 
 

@@ -6,15 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 from pytest_circuits.measurement.requests import Attribute
 from tests.fakes.executor import TASK, model_directory
 from tests.paths import ROOT
+from tests.waiting import HANG
 
 WORKER = """
-import sys, time
+import os, pathlib, sys, time
 from tests.fakes.executor import TASK, FakeSubject, Opener, load_task
 from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.store import Store
@@ -22,13 +22,23 @@ from pytest_circuits.measurement.requests import Attribute
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.verdict import Estimate
 
-path, cache, log, go, seconds = sys.argv[1:6]
+path, cache, log, go, workers, last = sys.argv[1:7]
+calls = 0
 
 class Slow(FakeSubject):
+    # its first two measurements end when every worker is in one; that of number `last` never ends
     def attribute(self, *args, **options):
-        found = super().attribute(*args, **options)
-        time.sleep(float(seconds))
-        return found
+        global calls
+        calls += 1
+        result = super().attribute(*args, **options)
+        if calls <= 2:
+            pathlib.Path(f"{go}-{calls}-{os.getpid()}").touch()
+            while len(list(pathlib.Path(go).parent.glob(f"go-{calls}-*"))) < int(workers):
+                time.sleep(0.005)
+        if calls == int(last):
+            print("waits", flush=True)
+            time.sleep(600)
+        return result
 
 def steps():
     found = yield [Attribute(ModelSource("m", path), TASK, "eap", metric=f"m{i}") for i in range(6)]
@@ -37,7 +47,6 @@ def steps():
 events = []
 lab = Executor(Store(cache), opener=Opener(Slow, log=log), load_task=load_task, on_event=lambda e: events.append(e.kind))
 print("ready", flush=True)
-import pathlib
 while not pathlib.Path(go).exists():
     time.sleep(0.005)
 estimate, cost = lab.run(steps())
@@ -45,14 +54,15 @@ print(repr(estimate.value), cost.measured)
 """
 
 
-def start(tmp_path, seconds, n):
+def start(tmp_path, n, last=0):
     """n workers on one store, released together once all have imported what they need."""
     model_directory(tmp_path / "model")
     arguments = [str(tmp_path / name) for name in ("model", "cache", "log", "go")]
-    (tmp_path / "go").unlink(missing_ok=True)
+    for path in tmp_path.glob("go*"):
+        path.unlink()
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, *arguments, str(seconds)],
+            [sys.executable, "-c", WORKER, *arguments, str(n), str(last)],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -71,7 +81,7 @@ def counts(tmp_path):
 
 def test_two_processes_make_each_measurement_once_and_agree(tmp_path):
     """And both do some of the work: who finds one busy takes the next."""
-    answers = [worker.communicate(timeout=60)[0].split() for worker in start(tmp_path, 0.1, 2)]
+    answers = [worker.communicate(timeout=HANG)[0].split() for worker in start(tmp_path, 2)]
     assert counts(tmp_path) == {"encode": 1, "attribute": 6}
     assert answers[0][0] == answers[1][0]
     assert sum(int(measured) for _, measured in answers) == 7
@@ -80,14 +90,13 @@ def test_two_processes_make_each_measurement_once_and_agree(tmp_path):
 
 def test_a_process_killed_while_measuring_holds_up_nobody(tmp_path):
     """Its lock goes with it; what it had finished stays."""
-    (worker,) = start(tmp_path, 0.2, 1)
-    while not (tmp_path / "log").exists() or counts(tmp_path)["attribute"] < 3:
-        time.sleep(0.01)
+    (worker,) = start(tmp_path, 1, last=3)
+    assert worker.stdout.readline() == "waits\n" and counts(tmp_path)["attribute"] == 3
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     worker.stdout.close()
-    (second,) = start(tmp_path, 0, 1)
-    _, measured = second.communicate(timeout=60)[0].split()
+    (second,) = start(tmp_path, 1)
+    _, measured = second.communicate(timeout=HANG)[0].split()
     assert (int(measured), counts(tmp_path)["encode"]) == (4, 1)
 
 

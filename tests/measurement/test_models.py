@@ -83,7 +83,7 @@ def test_a_model_of_which_nothing_is_known_is_opened_alone(new_lab, model):
 
     lab = new_lab(Watching(), budget=1000)
     lab.result(Attribute(model, TASK, "eap"))
-    lab.result(Attribute(ModelSource("mine", loader="tests.measurement.test_models:the_loader"), TASK, "eap", metric="other"))
+    lab.result(Attribute(ModelSource("mine", loader=f"{__name__}:the_loader"), TASK, "eap", metric="other"))
     assert seen == [False, False]
 
 
@@ -148,7 +148,7 @@ def test_a_downloaded_hub_model_is_opened_at_the_commit_of_its_key(new_lab, tmp_
 
 def test_a_loaded_model_is_known_by_its_weights(new_lab):
     """A loader must run in each session; what was measured on equal weights is still there."""
-    source = ModelSource("mine", loader="tests.measurement.test_models:the_loader")
+    source = ModelSource("mine", loader=f"{__name__}:the_loader")
     first, second = new_lab(Opener(Loaded)), new_lab(Opener(Loaded))
     for lab in (first, second):
         lab.result(Attribute(source, TASK, "eap"))
@@ -159,7 +159,7 @@ def test_a_loaded_model_is_known_by_its_weights(new_lab):
 
 def test_other_weights_from_the_same_loader_are_another_model(new_lab):
     """The loader's name says nothing about what it returns."""
-    source = ModelSource("mine", loader="tests.measurement.test_models:the_loader")
+    source = ModelSource("mine", loader=f"{__name__}:the_loader")
     new_lab(Opener(Loaded)).result(Attribute(source, TASK, "eap"))
     lab = new_lab(Opener(type("Other", (Loaded,), {"describe": lambda self: replace(FakeSubject.describe(self), fingerprint="other")})))
     lab.result(Attribute(source, TASK, "eap"))
@@ -173,7 +173,7 @@ def test_another_tokenizer_of_a_loaded_model_is_noticed(new_lab):
         def encode(self, task):
             return SimpleNamespace(**{**vars(super().encode(task)), "digest": "other ids"})
 
-    source = ModelSource("mine", loader="tests.measurement.test_models:the_loader")
+    source = ModelSource("mine", loader=f"{__name__}:the_loader")
     new_lab(Opener(Loaded)).result(Attribute(source, TASK, "eap"))
     lab = new_lab(Opener(Other))
     lab.result(Attribute(source, TASK, "eap"))
@@ -211,11 +211,8 @@ def test_a_module_that_is_provided_again_is_looked_at_again(new_lab):
 @pytest.mark.parametrize(
     ("loader", "message"),
     [
-        (
-            "tests.measurement.test_models:a_broken_loader",
-            "the loader tests.measurement.test_models:a_broken_loader raised ZeroDivisionError: oops",
-        ),
-        ("tests.measurement.test_models:nothing", "has no 'nothing'"),
+        (f"{__name__}:a_broken_loader", f"the loader {__name__}:a_broken_loader raised ZeroDivisionError: oops"),
+        (f"{__name__}:nothing", "has no 'nothing'"),
         ("no_such_module:f", "cannot import 'no_such_module'"),
     ],
 )

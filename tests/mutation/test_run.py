@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from tests.waiting import HANG
+
 NECESSARY = """
 matters:
   necessity: {task: words, p: 0.9, control: c3_any}
@@ -76,7 +78,7 @@ def test_nothing_on_disk_changes_and_a_second_run_says_the_same_without_torch(pr
     assert box.digest == before
     code = "import sys, pytest\ncode = pytest.main(sys.argv[1:])\nassert not {'torch', 'transformers'} & set(sys.modules)\nsys.exit(code)"
     again = [sys.executable, "-c", code, PLACES, "--circuits-json=report.json", "-p", "no:cacheprovider"]
-    done = subprocess.run(again, cwd=box.path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(again, cwd=box.path, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {**box.mutation, "seconds": 0} == {**first, "seconds": 0}
     assert box.report["suite"]["cost"]["forwards"] == 0

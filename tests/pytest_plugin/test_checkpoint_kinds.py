@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.fakes.project import DEFAULTS, header, save_tokenizer, tiny_llama, write_pairs
+from tests.waiting import HANG
 
 CLAIMS = """claims:
   each:
@@ -54,7 +55,7 @@ def report(project, way, *options):
     (project / "s.circuits.yaml").write_text(header(f"run: {{{WAYS[way]}}}", more=DEFAULTS) + CLAIMS, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--circuits-json=report.json", *options],
-        cwd=project, capture_output=True, text=True, timeout=120,
+        cwd=project, capture_output=True, text=True, timeout=HANG,
         env={**os.environ, "HF_HUB_CACHE": str(project / "hub"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -19,15 +19,30 @@ import pytest
 
 from pytest_circuits.measurement.events import CacheWarning, Event
 from pytest_circuits.measurement.progress import Progress, listener, terminal
+from tests.waiting import HANG, wait_until
 
 SLOW = """
 import time
 from types import SimpleNamespace
+from pytest_circuits.measurement import progress
 torch_side.FakeSubject.anatomy = SimpleNamespace(universe=torch_side.UNIVERSE)
+bars, drawn = [], []
+made = progress._bar
+def bar(event, line, number):
+    tqdm = made(event, line, number)
+    refresh = tqdm.refresh
+    tqdm.refresh = lambda *args, **options: (refresh(*args, **options), drawn.append(event.kind == "measuring"))
+    return tqdm
+progress._bar = bar
+start = progress.Progress.__init__
+progress.Progress.__init__ = lambda self, *args, **options: (bars.append(self), start(self, *args, **options))[1]
 real = torch_side.FakeSubject.attribute
 def attribute(self, task, **options):
     self.forwards += 3
-    time.sleep(1.3)
+    shown = sum(drawn)
+    time.sleep(2 * progress.PATIENCE)
+    while bars and sum(drawn) == shown:  # where there is a bar, until it is drawn
+        time.sleep(0.01)
     self.forwards -= 3
     return real(self, task, **options)
 torch_side.FakeSubject.attribute = attribute
@@ -65,7 +80,7 @@ def on_a_terminal(box, *options, term="xterm", stderr=True):
         stderr=theirs if stderr else subprocess.DEVNULL, env={**os.environ, "TERM": term, "OMP_NUM_THREADS": "1", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(theirs)
-    found, end = b"", time.monotonic() + 60
+    found, end = b"", time.monotonic() + HANG
     while time.monotonic() < end:
         ready, _, _ = select.select([ours], [], [], 1)
         try:
@@ -76,7 +91,7 @@ def on_a_terminal(box, *options, term="xterm", stderr=True):
         if not part and process.poll() is not None:
             break
     os.close(ours)
-    assert process.wait(timeout=60) is not None
+    assert process.wait(timeout=HANG) is not None
     return found.decode(errors="replace"), process.returncode
 
 
@@ -163,17 +178,10 @@ def test_the_bar_follows_the_examples_and_its_thread_ends_with_the_measurement(f
     progress(Event("measuring", "eap of ioi", total=8, done=lambda: done[0]))
     for count in (2, 8):
         done[0] = count
-        wait(lambda count=count: f"{count}/8 examples" in file.getvalue())
+        wait_until(lambda count=count: f"{count}/8 examples" in file.getvalue())
     assert len(threads()) == 1
     progress(Event(end, "eap of ioi"))
     assert threads() == [] and file.getvalue().endswith("\r\x1b[K") and "\n" not in file.getvalue()
-
-
-def wait(until):
-    end = time.monotonic() + 10
-    while not until():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_what_is_over_at_once_leaves_no_trace():

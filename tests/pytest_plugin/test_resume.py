@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from pytest_circuits.measurement.entry import load
 from tests.fakes import torch_side
 from tests.fakes.project import DEFAULTS, header, save_tokenizer, tiny_llama
+from tests.waiting import HANG, wait_until
 
 SERIES = header("run: {checkpoints: run/step-*}")
 CLAIMS = """
@@ -155,7 +155,7 @@ from pytest_circuits.measurement import store
 
 def stop_here():
     Path("here").touch()
-    time.sleep(60)
+    time.sleep(600)
 
 wait = os.environ.get("WAIT_IN")
 if wait == "measurement":
@@ -187,12 +187,10 @@ def process(run, *options, wait=""):
 def cut_off(run, sent, wait, *options):
     """A run that is sent a signal, as Ctrl-C sends it to all processes of a terminal, when it has come to where it waits."""
     started = process(run, *options, wait=wait)
-    end = time.monotonic() + 60
-    while not (run.path / "here").exists():
-        assert started.poll() is None and time.monotonic() < end, started.stdout.read()
-        time.sleep(0.02)
+    wait_until(lambda: (run.path / "here").exists() or started.poll() is not None)
+    assert started.poll() is None, started.stdout.read()
     os.killpg(started.pid, sent)
-    output, _ = started.communicate(timeout=60)
+    output, _ = started.communicate(timeout=HANG)
     return started.returncode, output
 
 
@@ -213,7 +211,7 @@ def test_a_process_that_was_stopped_is_taken_up_where_it_was(run, sent, wait, op
     if wait == "measurement":
         assert check_cache(run.path / "cache") >= 3
     again = process(run, *options)
-    output, _ = again.communicate(timeout=60)
+    output, _ = again.communicate(timeout=HANG)
     assert again.returncode == 0, output
     assert told(run.report) == wanted
     assert check_cache(run.path / "cache") == 12, "a description, an encoding and two attributions of each checkpoint"

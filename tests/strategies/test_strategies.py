@@ -23,6 +23,7 @@ from pytest_circuits.tasks.base import PromptPair, Task
 from pytest_circuits.tasks.grammar.draws import Independent, Seeded
 from pytest_circuits.tasks.grammar.spaces import space_of
 from pytest_circuits.tasks.load import load_task
+from tests.waiting import HANG
 
 UNIVERSE = Universe(3, 2)
 SMALL = {  # grammars of few pairs: parameters, and how many different clean prompts there are
@@ -39,8 +40,9 @@ QUICK = settings(max_examples=60, deadline=None, database=None, suppress_health_
 
 
 def smallest(strategy, condition=lambda value: True):
-    how = settings(max_examples=2000, database=None, deadline=None, phases=[Phase.generate, Phase.shrink])
-    return find(strategy, condition, settings=how)
+    """The smallest value of the strategy that meets the condition, searched with a seed and until it is certain to come up."""
+    effort = settings(max_examples=20_000, database=None, deadline=None, phases=[Phase.generate, Phase.shrink])
+    return find(strategy, condition, settings=effort, random=Random(0))
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +315,7 @@ assert "strategies" not in pytest_circuits.__all__
 assert pytest_circuits.strategies.prompt_pairs("ioi") is not None and "hypothesis" in sys.modules
 assert not {"torch", "transformers"} & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
 
 
@@ -326,5 +328,5 @@ try:
 except ImportError as problem:
     print(problem)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG)
     assert "needs the package hypothesis: pip install hypothesis" in done.stdout

@@ -32,7 +32,8 @@ def section(text: str, title: str) -> str:
 
 
 def named(text: str) -> list[str]:
-    """The names in code type in the first column of the tables of a text."""
+    """The names in code type in the first column of the tables of a text, without their heads."""
+    text = re.sub(r"^\|.*\n\|---", "", text, flags=re.M)
     return [name for cell in re.findall(r"^\| (`.*?) \|", text, re.M) for name in re.findall(r"`([^`]*)`", cell)]
 
 
@@ -134,3 +135,22 @@ def test_links_lead_to_files_and_headings(path):
 def test_every_page_is_in_the_index():
     linked = set(re.findall(r"\]\(([^)#\s]+)\)", page("index.md")))
     assert {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - {"index.md"} == linked
+
+
+def test_the_report_page_names_every_field_of_a_report(tmp_path):
+    """Of a run in which every part of the document is there: an invalid claim costs nothing to measure."""
+    (tmp_path / "a.circuits.yaml").write_text(
+        "version: 1\nmodels: {m: {path: nowhere}}\ntasks: {t: {builtin: addition, n: 32}}\n"
+        "claims: {c: {accuracy: {task: t}, at_least: 0.5}}\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--circuits-json=out.json"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300)
+    content = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    text = page("reference/report.md")
+    assert set(re.findall(r"^## (\w+)$", text, re.M)) == set(content) - {"schema"} | {"mutation"}
+    assert set(named(section(text, "suite"))) == set(content["suite"])
+    assert set(named(section(text, "claims"))) == set(content["claims"][0])
+    assert all(f"`{name}`" in section(text, "claims") for name in content["claims"][0]["cost"])
+    assert all(f"`{name}`" in section(text, "models") for name in content["models"]["m"])

@@ -47,9 +47,10 @@ models: setup
 calibrate: setup
 	$(BIN)/python -m benchmarks.calibration --page docs/explanation/calibration.md
 
-# Pages that are made from the code and from stored reports.
+# Pages that are made from the code, from stored reports, and by running their commands.
 docs: setup
 	$(BIN)/python -m docs.catalogue
+	$(BIN)/python -m docs.consoles
 	$(BIN)/python -m docs.results
 
 setup: .venv/ready

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +14,8 @@ from pytest_circuits.core.metric_names import METRICS
 from pytest_circuits.spec.document import CLAIM_KEYS, TOP_LEVEL, ModelEntry
 from pytest_circuits.stats import CONTROLS
 from pytest_circuits.tasks import files
+from tests.paths import DOCS, ROOT
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "models").rglob("*.md"), *(ROOT / "specs").rglob("*.md")])
 
 
@@ -59,7 +57,8 @@ def registered() -> dict[str, list[str]]:
             "from pytest_circuits.attribution import METHODS\n"
             "from pytest_circuits.properties import PROPERTIES\n"
             "from pytest_circuits.tasks import TASKS\n"
-            "print(json.dumps({'methods': list(METHODS), 'ablations': list(ABLATIONS), 'tasks': list(TASKS), 'properties': list(PROPERTIES)}))",
+            "registries = {'methods': METHODS, 'ablations': ABLATIONS, 'tasks': TASKS, 'properties': PROPERTIES}\n"
+            "print(json.dumps({name: list(registry) for name, registry in registries.items()}))",
         )
     )
 

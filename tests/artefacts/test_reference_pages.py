@@ -15,6 +15,7 @@ from pytest_circuits.spec.document import CLAIM_KEYS, TOP_LEVEL, ModelEntry
 from pytest_circuits.stats import CONTROLS
 from pytest_circuits.tasks import files
 from tests.paths import DOCS, ROOT
+from tests.waiting import HANG
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "models").rglob("*.md"), *(ROOT / "specs").rglob("*.md")])
 
@@ -36,7 +37,7 @@ def named(text: str) -> list[str]:
 
 
 def output(*command: str) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -145,7 +146,7 @@ def test_the_report_page_names_every_field_of_a_report(tmp_path):
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--circuits-json=out.json"]
-    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300)
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=HANG)
     content = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     text = page("reference/report.md")
     assert set(re.findall(r"^## (\w+)$", text, re.M)) == set(content) - {"schema"} | {"mutation"}

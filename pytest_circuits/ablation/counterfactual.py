@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .kind import Ablation, AblationContext, Replace
+
+FACTS: dict[str, Any] = {"options": {}, "values": "corrupt"}
 
 
 @dataclass(frozen=True)

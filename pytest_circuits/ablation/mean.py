@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
@@ -11,6 +11,8 @@ from ..errors import OptionError
 from ..model.batches import batches
 from ..model.precision import wide
 from .kind import Ablation, AblationContext, Replace
+
+FACTS: dict[str, Any] = {"options": {"prompts": "clean", "positions": "pooled"}, "values": "reference"}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor
 from ..errors import OptionError
 from ..model.batches import Batch
 from .kind import Ablation, AblationContext, Replace
+
+FACTS: dict[str, Any] = {"options": {"seed": 0}, "values": "donor"}
 
 
 @dataclass(frozen=True)

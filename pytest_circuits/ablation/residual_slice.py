@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import OptionError
 from ..model.sites import Site
 from .kind import Ablation, AblationContext, Replace
 from .mean import Mean
+
+FACTS: dict[str, Any] = {"options": {}, "levels": ("component",), "values": "reference"}
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class ResidualSlice(Ablation):
     """
 
     name: ClassVar[str] = "residual_slice"
-    levels: ClassVar[tuple[str, ...]] = ("component",)
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
 
     def prepare(self, setting: AblationContext) -> Replace:
         """Means of what heads and MLPs compute. Raises `OptionError` where the slices would not be the stream."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from ..errors import OptionError
 from .kind import Ablation, AblationContext, Change, Replace
+
+FACTS: dict[str, Any] = {"options": {"factor": None}, "levels": ("component", "neuron"), "values": "activation"}
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Scale(Ablation):
 
     factor: float | None = None
     name: ClassVar[str] = "scale"
-    levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
 
     def __post_init__(self) -> None:
         if self.factor is None:

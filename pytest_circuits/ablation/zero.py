@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
 from .kind import Ablation, AblationContext, Replace
+
+FACTS: dict[str, Any] = {"options": {}, "values": "constant"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,14 @@
-"""Attribution methods. One file each, plus one line in `METHODS`; importing this package imports no torch."""
+"""Attribution methods. One file each, plus one line in `METHODS`; importing this package imports no torch.
+
+Facts of a method, in the `FACTS` of its file, or keywords of `METHODS.add` for one from elsewhere:
+
+- levels: the levels it works at; options: its options and their defaults (names alone will do);
+- clean_gradient: whether scores are derivatives at the clean input, where a comparison with the intact model has none;
+- nonnegative: levels at which scores are magnitudes;
+- sums_readers: whether scores are sums over readers, of which early components have more;
+- ablation_option: the option that names an ablation, of a method that measures one;
+- passes: (forwards, backwards) per `batch`, and per `step` (of the option steps), `sublayer`, or `sweep` over all components.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +26,6 @@ METHODS = Registry(
         "gradient": "pytest_circuits.attribution.gradient:Gradient",
         "weight_gradient": "pytest_circuits.attribution.weight_gradient:WeightGradient",
         "exact": "pytest_circuits.attribution.exact:Exact",
-    },
-    {
-        "eap": {"levels": ("component", "edge"), "options": (), "clean_gradient": True},
-        "atp": {"levels": ("component", "neuron"), "options": ("positions",), "clean_gradient": True},
-        "eap_ig": {"levels": ("component", "edge"), "options": ("steps", "rule")},
-        "ig_activations": {"levels": ("component", "neuron"), "options": ("steps", "rule", "unpaired", "positions")},
-        "relp": {"levels": ("component", "neuron"), "options": ("unpaired", "positions"), "clean_gradient": True},
-        "gradient": {"levels": ("component", "neuron"), "options": ("positions",), "clean_gradient": True},
-        "weight_gradient": {"levels": ("component",), "options": ("normalisation", "gradient_batch"), "clean_gradient": True},
-        "exact": {"levels": ("component",), "options": ("kind",)},
     },
 )
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from ..model.batches import Batch
 from ..model.gradients import Rules, gradient_scores
 from .method import AttributionMethod, Job, Positions
+
+FACTS: dict[str, Any] = {
+    "levels": ("component", "neuron"),
+    "options": {"positions": "all"},
+    "clean_gradient": True,
+    "passes": {"batch": (2, 1)},
+}
 
 
 @dataclass(frozen=True)
@@ -23,8 +30,8 @@ class Atp(AttributionMethod):
 
     positions: Positions = "all"
     name: ClassVar[str] = "atp"
-    clean_gradient: ClassVar[bool] = True
-    levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
+    clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
 
     def rules(self, job: Job) -> Rules | None:
         """Hooks that change derivatives; none here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,15 @@ from ..model.sites import Site
 from .edge_check import check_row_sums
 from .method import AttributionMethod, Job
 
+FACTS: dict[str, Any] = {
+    "levels": ("component", "edge"),
+    "options": {},
+    "clean_gradient": True,
+    "nonnegative": ("component",),
+    "sums_readers": True,
+    "passes": {"batch": (2, 1)},
+}
+
 
 @dataclass(frozen=True)
 class Eap(AttributionMethod):
@@ -31,8 +40,8 @@ class Eap(AttributionMethod):
     """
 
     name: ClassVar[str] = "eap"
-    levels: ClassVar[tuple[str, ...]] = ("component", "edge")
-    clean_gradient: ClassVar[bool] = True
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
+    clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
 
     def scores(self, job: Job, batch: Batch) -> Tensor:
         """[batch, components], or signed [batch, edges] in the order of `pytest_circuits.core.edges`."""

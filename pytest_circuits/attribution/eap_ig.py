@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -14,6 +14,14 @@ from ..model.hooks import Hooks
 from .eap import Eap, clean_pass, edge_scores, residual_changes
 from .edge_check import check_row_sums
 from .method import Job
+
+FACTS: dict[str, Any] = {
+    "levels": ("component", "edge"),
+    "options": {"steps": 5, "rule": "midpoint"},
+    "nonnegative": ("component",),
+    "sums_readers": True,
+    "passes": {"batch": (4, 0), "step": (1, 1)},
+}
 
 
 def alphas(steps: int, rule: str) -> list[float]:
@@ -32,9 +40,10 @@ class EapIg(Eap):
     The change of each unit stays corrupt − clean of the real prompts. Source: EAP-IG (Hanna et al.), inputs variant.
     """
 
-    steps: int = 5
+    steps: int = FACTS["options"]["steps"]
     rule: Literal["midpoint", "endpoint"] = "midpoint"
     name: ClassVar[str] = "eap_ig"
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
     clean_gradient: ClassVar[bool] = False
 
     def edges(self, job: Job, batch: Batch) -> list[tuple[slice, Tensor]]:

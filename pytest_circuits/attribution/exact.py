@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,13 @@ from torch import Tensor
 from ..ablation import ABLATIONS
 from ..ablation.sweep import sweep
 from .method import AttributionMethod, Job
+
+FACTS: dict[str, Any] = {
+    "levels": ("component",),
+    "options": {"kind": "counterfactual"},
+    "ablation_option": "kind",
+    "passes": {"batch": (1, 0), "sweep": (1, 0)},
+}
 
 
 @dataclass(frozen=True)
@@ -22,8 +29,9 @@ class Exact(AttributionMethod):
     `mean` or `resample`. Costs about half a forward for each component.
     """
 
-    kind: str = "counterfactual"
+    kind: str = FACTS["options"]["kind"]
     name: ClassVar[str] = "exact"
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
 
     def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
         """All examples at once: [n_examples, components]."""

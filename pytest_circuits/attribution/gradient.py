@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from ..model.batches import Batch
 from .atp import Atp
 from .method import Job
+
+FACTS: dict[str, Any] = {
+    "levels": ("component", "neuron"),
+    "options": {"positions": "all"},
+    "clean_gradient": True,
+    "passes": {"batch": (1, 1)},
+}
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,8 @@ class Gradient(Atp):
     """
 
     name: ClassVar[str] = "gradient"
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
+    clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
 
     def baseline(self, job: Job, batch: Batch) -> list[Tensor] | None:
         """Zero."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -18,6 +18,12 @@ from ..model.sites import Site
 from .eap_ig import alphas
 from .method import AttributionMethod, Job, Positions
 
+FACTS: dict[str, Any] = {
+    "levels": ("component", "neuron"),
+    "options": {"steps": 10, "rule": "midpoint", "unpaired": False, "positions": "all"},
+    "passes": {"batch": (3, 0), "sublayer": (1, 1)},
+}
+
 
 @dataclass(frozen=True)
 class IgActivations(AttributionMethod):
@@ -28,12 +34,12 @@ class IgActivations(AttributionMethod):
     `unpaired` takes a zero baseline. `positions` as for `atp`.
     """
 
-    steps: int = 10
+    steps: int = FACTS["options"]["steps"]
     rule: Literal["midpoint", "endpoint"] = "midpoint"
     unpaired: bool = False
     positions: Positions = "all"
     name: ClassVar[str] = "ig_activations"
-    levels: ClassVar[tuple[str, ...]] = ("component", "neuron")
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
 
     def shrink(self) -> int:
         """All steps run side by side."""

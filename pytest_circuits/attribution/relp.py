@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,13 @@ from ..model.norms import Norm
 from ..model.precision import wide
 from .atp import Atp
 from .method import Job
+
+FACTS: dict[str, Any] = {
+    "levels": ("component", "neuron"),
+    "options": {"unpaired": False, "positions": "all"},
+    "clean_gradient": True,
+    "passes": {"batch": (2, 1)},
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Relp(Atp):
 
     unpaired: bool = False
     name: ClassVar[str] = "relp"
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
+    clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
 
     def rules(self, job: Job) -> Rules:
         """The RelP rules, as hooks. Raises `OptionError` where a rule has no module to act on."""

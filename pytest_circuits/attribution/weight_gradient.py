@@ -17,6 +17,14 @@ from ..model.metrics import log_prob
 from ..model.precision import wide
 from .method import AttributionMethod, Job
 
+FACTS: dict[str, Any] = {
+    "levels": ("component",),
+    "options": {"normalisation": "sqrt_parameters", "gradient_batch": 1},
+    "clean_gradient": True,
+    "nonnegative": ("component",),
+    "passes": {"batch": (1, 1)},
+}
+
 
 @dataclass(frozen=True)
 class WeightGradient(AttributionMethod):
@@ -31,7 +39,8 @@ class WeightGradient(AttributionMethod):
     normalisation: Literal["sqrt_parameters", "none"] = "sqrt_parameters"
     gradient_batch: int = 1
     name: ClassVar[str] = "weight_gradient"
-    clean_gradient: ClassVar[bool] = True
+    levels: ClassVar[tuple[str, ...]] = FACTS["levels"]
+    clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
 
     def _check(self) -> None:
         if self.normalisation not in ("sqrt_parameters", "none"):

@@ -5,30 +5,33 @@ and the default batch depends on the model.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import ceil
+from typing import Any
 
+from ..ablation import ABLATIONS
 from ..attribution import METHODS
 from ..core.metric_names import COMPARISONS
 from ..core.units import Universe
 from .requests import Ablate, AnyRequest, Attribute, Conserve, MeasureNorms, Sweep
 
 ASSUMED_BATCH = 128  # examples a call, where no batch size is given
-_GRADIENT = {"eap": (2, 1), "atp": (2, 1), "relp": (2, 1), "gradient": (1, 1), "weight_gradient": (1, 1)}
+USUAL = (2, 1)  # forwards and backwards a batch of a method that does not state its own
 
 
 def passes(request: AnyRequest, universe: Universe, n: int, reference: int, batch_size: int | None) -> tuple[int, int]:
     """(forwards, backwards) for a request on `n` examples, with `reference` examples behind a mean; a partial forward counts as one.
 
-    `exact` and `Sweep`: the intact model and each component, side by side while the batch has room. `Ablate`: the intact model once
-    and each other set. Integrated gradients: a clean and a corrupt pass, and a pass for each step (`eap_ig`) or each sublayer
-    (`ig_activations`). A method from outside may state its own in the registry, `passes=(forwards, backwards)` a batch; else that of `eap`.
+    `Sweep`: the intact model and each component, side by side while the batch has room. `Ablate`: the intact model once
+    and each other set. `Attribute`: the `passes` that the method states in the registry (see `pytest_circuits.attribution`).
     """
     size = batch_size or ASSUMED_BATCH
     batches = ceil(n / size)
     stack = max(1, size * batches // max(1, n))
-    means = ceil(reference / size) if isinstance(request, (Ablate, Sweep)) and request.kind in ("mean", "residual_slice") else 0
+    values = ABLATIONS.fact(request.kind, "values") if isinstance(request, (Ablate, Sweep)) else None
+    means = ceil(reference / size) if values == "reference" else 0
     compared = batches if getattr(request, "metric", "") in COMPARISONS else 0  # the intact model to compare with
-    corrupt = batches if isinstance(request, (Ablate, Sweep)) and request.kind in ("counterfactual", "resample") else 0
+    corrupt = batches if values in ("corrupt", "donor") else 0
     each = batches * (1 + universe.layers * ceil((universe.heads + 1) / stack))
     if isinstance(request, Sweep):
         return each + means + corrupt, 0
@@ -43,20 +46,25 @@ def passes(request: AnyRequest, universe: Universe, n: int, reference: int, batc
     if isinstance(request, Conserve):
         return batches, batches
     if isinstance(request, Attribute):
-        if request.method == "exact":
-            return each + batches, 0
-        forwards, backwards = _gradient_passes(request, universe)
-        return batches * forwards + compared, batches * backwards
+        forwards, backwards = _attribution_passes(request, universe, batches, each)
+        return forwards + (compared if backwards else 0), backwards
     return 0, 0
 
 
-def _gradient_passes(request: Attribute, universe: Universe) -> tuple[int, int]:
-    options = json.loads(request.options)
-    if request.method == "eap_ig":
-        steps = int(options.get("steps", 5))
-        return 4 + steps, steps
-    if request.method == "ig_activations":
-        sublayers = universe.layers * (2 if request.level == "component" else 1)
-        return 3 + sublayers, sublayers
-    forwards, backwards = METHODS.fact(request.method, "passes", _GRADIENT.get(request.method, _GRADIENT["eap"]))
-    return int(forwards), int(backwards)
+def _attribution_passes(request: Attribute, universe: Universe, batches: int, sweep: int) -> tuple[int, int]:
+    stated = METHODS.fact(request.method, "passes", USUAL)
+    costs = stated if isinstance(stated, Mapping) else {"batch": stated}
+    options = {**_defaults(request.method), **json.loads(request.options)}
+    times = {
+        "batch": batches,
+        "step": batches * int(options.get("steps", 1)),
+        "sublayer": batches * universe.layers * (2 if request.level == "component" else 1),
+        "sweep": sweep,
+    }
+    forwards = sum(times[unit] * cost[0] for unit, cost in costs.items())
+    return forwards, sum(times[unit] * cost[1] for unit, cost in costs.items())
+
+
+def _defaults(method: str) -> dict[str, Any]:
+    options = METHODS.fact(method, "options")
+    return dict(options) if isinstance(options, Mapping) else {}

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..ablation import ABLATIONS
 from ..core.results import Attribution, Conservation, Outcome
 from ..core.sources import TaskSource
 from .requests import Ablate, AnyRequest, Attribute, Describe, Encode, MeasureNorms, Part, Sweep
 
-ONE_BY_ONE = ("zero", "scale", "counterfactual", "resample")
-"""Ablations whose values for an example do not depend on which others are ablated, even without reference examples."""
+ONE_BY_ONE = ("constant", "activation", "corrupt", "donor")
+"""Where an ablation's values come from that do not depend on which other examples are ablated, even without reference examples."""
 
 
 def unextended(source: TaskSource) -> TaskSource:
@@ -37,7 +38,7 @@ def pieces(request: AnyRequest, first: int) -> list[AnyRequest]:
         return [before]
     mixed = isinstance(request, MeasureNorms) or (isinstance(request, Attribute) and request.reduce is not None)
     if isinstance(request, (Ablate, Sweep)):
-        mixed = request.kind not in ONE_BY_ONE if request.reference is None else _grows(request.reference)
+        mixed = ABLATIONS.fact(request.kind, "values") not in ONE_BY_ONE if request.reference is None else _grows(request.reference)
     if mixed:
         return [request]
     found, since = [before], first

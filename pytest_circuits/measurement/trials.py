@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..ablation import ABLATIONS
 from ..core.sources import ModelSource
 from ..errors import CircuitsError, OptionError, TaskError, UnitError, suggestion
 from ..tasks.base import PromptPair, Task
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from ..core.results import Outcome
 
 DRAWN = "drawn prompts"
-ONE_BY_ONE = ("zero", "scale", "counterfactual")
-"""Ablations whose value on a prompt does not depend on which others are measured beside it."""
+ONE_BY_ONE = ("constant", "activation", "corrupt")
+"""Where an ablation's values come from that need no other prompts."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,9 @@ def trial_of(
     """A trial as users write it: one of `remove` and `keep`, or neither for the intact model. Raises `OptionError`."""
     if remove is not None and keep is not None:
         raise OptionError("give one of remove=… and keep=…, or neither for the intact model")
-    if kind not in ONE_BY_ONE:
-        raise OptionError(
-            f"one prompt has no others to take values from, so {kind} ablation is not defined; {suggestion(kind, ONE_BY_ONE)}"
-        )
+    if ABLATIONS.fact(kind, "values") not in ONE_BY_ONE:
+        able = [name for name in ABLATIONS if ABLATIONS.fact(name, "values") in ONE_BY_ONE]
+        raise OptionError(f"one prompt has no others to take values from, so {kind} ablation is not defined; {suggestion(kind, able)}")
     units = remove if keep is None else keep
     if isinstance(units, str):
         raise UnitError(f"a set of components is a list of names, write [{units!r}]")

@@ -1,6 +1,9 @@
 """Mutants: small, named, seeded changes to a model or to the labels of a task. One file each, plus one line in `OPERATORS`.
 
-Importing this package imports no torch. What the claims of a spec make of mutants is `pytest_circuits.mutation`.
+Importing this package imports no torch. `pytest_circuits.mutation` runs the claims of a spec on mutants.
+
+Facts of an operator, in the `FACTS` of its file, or arguments of `mutant` for one from elsewhere: `of`, one of `TARGETS`; its options and
+their defaults; `equivalent`, whether it must change no answer; `donor`, whether it takes weights of an earlier checkpoint.
 """
 
 from __future__ import annotations
@@ -29,18 +32,6 @@ OPERATORS = Registry(
         "noise": "pytest_circuits.mutants.noise:noise",
         "swap-labels": "pytest_circuits.mutants.swap_labels:swap_labels",
         "shuffle-labels": "pytest_circuits.mutants.shuffle_labels:shuffle_labels",
-    },
-    {
-        "zero-head": {"of": "head", "options": {}},
-        "shuffle-head": {"of": "head", "options": {}},
-        "swap-heads": {"of": "pair", "options": {}},
-        "permute-heads": {"of": "weights", "options": {}, "equivalent": True},
-        "reinit-mlp": {"of": "mlp", "options": {}},
-        "undo-layer": {"of": "layer", "options": {}, "donor": True},
-        "round": {"of": "weights", "options": {"bits": 8}},
-        "noise": {"of": "weights", "options": {"sigma": 0.1}},
-        "swap-labels": {"of": "labels", "options": {}},
-        "shuffle-labels": {"of": "labels", "options": {}},
     },
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import MutationError
 from .surgery import Surgery
 
+FACTS = {"of": "weights", "options": {"sigma": 0.1}}
+
 
 def noise(surgery: Surgery, *, sigma: float = 0.1) -> None:
     """Add normal noise to all weight matrices of the layers, of `sigma` times each matrix's own root mean square."""

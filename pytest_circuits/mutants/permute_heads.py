@@ -15,6 +15,8 @@ from .surgery import Surgery
 _CLOSE = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.05}
 """Largest change of a logit, as a share of the largest logit, that summing in another order may make."""
 
+FACTS = {"of": "weights", "options": {}, "equivalent": True}
+
 
 def permute_heads(surgery: Surgery) -> None:
     """Permute key-value heads with their groups of query heads, and query heads within each group: an equivalent mutant.

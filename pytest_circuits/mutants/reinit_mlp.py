@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..core.units import layer_of
 from .surgery import Surgery
 
+FACTS = {"of": "mlp", "options": {}}
+
 
 def reinit_mlp(surgery: Surgery, mlp: str) -> None:
     """Initialise an MLP anew, as its architecture does before training; a mixture of experts with all of its experts and the router."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import MutationError
 from .surgery import Surgery
 
+FACTS = {"of": "weights", "options": {"bits": 8}}
+
 
 def round_weights(surgery: Surgery, *, bits: int = 8) -> None:
     """Round all weight matrices of the layers to 2^(bits−1)−1 levels each side of zero, with a scale for each output, and back.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import MutationError
 from .surgery import Surgery
 
+FACTS = {"of": "head", "options": {}}
+
 
 def shuffle_head(surgery: Surgery, head: str) -> None:
     """Permute the rows of the output projection that read the head: each of its features is written where another one belongs."""

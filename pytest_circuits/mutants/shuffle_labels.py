@@ -11,6 +11,8 @@ from ..errors import MutationError
 from ..tasks.base import PromptPair, Task
 from .labels import with_pairs
 
+FACTS = {"of": "labels", "options": {}}
+
 
 def shuffle_labels(task: Task, random: Random) -> Task:
     """Every example gets answer and foils of another one: a random cycle through the examples."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..errors import MutationError
 from .surgery import Surgery
 
+FACTS = {"of": "pair", "options": {}}
+
 
 def swap_heads(surgery: Surgery, one: str, other: str) -> None:
     """Exchange the rows of the output projections that read two heads, which may lie in two layers. Done twice it undoes itself.

@@ -10,6 +10,8 @@ from ..errors import MutationError
 from ..tasks.base import PromptPair, Task
 from .labels import with_pairs
 
+FACTS = {"of": "labels", "options": {}}
+
 
 def swap_labels(task: Task, random: Random) -> Task:
     """Answer and first foil trade places. A competence gate should make every claim on the task invalid."""

@@ -11,12 +11,11 @@ from typing import Any, Literal
 from ..core.shares import Size, needed
 from ..core.units import Universe, is_mlp
 from ..core.verdict import CERTIFIED, Bound
+from ..stats import CONTROLS
 
 Settled = Literal["certified", "refuted"]
 SMALL_CIRCUIT = 2
 """Circuits of at most this many components are flagged."""
-TYPED = ("c3", "c3_typed_layer", "c3_matched")
-"""Controls that need as many heads and MLPs outside the set as it has."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def _sizes(parameters: Any, context: PreflightContext) -> Iterator[PreflightWarn
                 f"size {size} of the model's {universe.components} components makes circuits of {k}{than}: there is little to share"
             )
     named = getattr(getattr(parameters, "set", None), "units", None)
-    if named is not None and getattr(parameters, "control", None) in TYPED:
+    if named is not None and CONTROLS.fact(str(getattr(parameters, "control", None)), "counterparts"):
         for kind, of, total in (("MLPs", True, universe.layers), ("heads", False, universe.components - universe.layers)):
             has = sum(is_mlp(unit) == of for unit in named)
             if has > total - has:

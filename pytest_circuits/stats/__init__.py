@@ -3,6 +3,9 @@
 Everything is a pure function, deterministic for its seed. Intervals come in two kinds, and each docstring says which it is:
 exact (the coverage is at least nominal for every n, under the stated assumption) and approximate (nominal for many groups).
 Importing this package imports no numpy.
+
+Facts of a control rule, in the `FACTS` of its file by the name of its function, or keywords of `CONTROLS.add` for one from elsewhere:
+`norms`, whether it needs the activation norm of every component; `counterparts`, whether it needs as many other heads and MLPs as the set.
 """
 
 from __future__ import annotations
@@ -19,5 +22,4 @@ CONTROLS = Registry(
         "c3_typed_layer": "pytest_circuits.stats.matched_controls:c3_typed_layer",
         "c3_matched": "pytest_circuits.stats.matched_controls:c3_matched",
     },
-    {"c3_matched": {"norms": True}},  # needs the activation norm of every component
 )

@@ -18,6 +18,8 @@ from ..errors import Invalid, OptionError
 from . import CONTROLS
 from .groups import finite
 
+FACTS: dict[str, dict[str, bool]] = {"c3": {"counterparts": True}, "c3_parity": {}, "c3_any": {}}
+
 
 @dataclass(frozen=True)
 class Stratum:

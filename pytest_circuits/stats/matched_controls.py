@@ -19,6 +19,7 @@ from .groups import finite
 NEAREST = 2
 """Candidates for each member where the nearest are chosen: with one, there would be a single control set, and nothing random about it."""
 
+FACTS = {"c3_typed_layer": {"counterparts": True}, "c3_matched": {"counterparts": True, "norms": True}}
 NEEDS_NORMS = "control 'c3_matched' needs the activation norm of every component; make the rule with control_rule('c3_matched', norms)"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy  # noqa: F401 (pytester forgets modules that an inner run was first to import)
 import pytest
 import safetensors.numpy  # noqa: F401
@@ -13,6 +15,6 @@ import_package(torch_side=False)
 
 
 @pytest.fixture
-def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
+def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, register: Any) -> Box:
     """A project whose models are fakes and whose claims may use the property `stated`."""
-    return fake_box(pytester, monkeypatch)
+    return fake_box(pytester, monkeypatch, register)

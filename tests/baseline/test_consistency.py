@@ -30,8 +30,8 @@ ASKED = "although weights, data and versions are equal: was the file edited, or 
 
 
 @pytest.fixture
-def written(box, monkeypatch):
-    monkeypatch.setitem(PROPERTIES._loaded, "scored", SCORED)
+def written(box, register):
+    register(PROPERTIES, "scored", SCORED)
     fake_model(box.path / "other", b"other weights")
     box.spec(SUITE)
     box.run("--circuits-update-baseline=new").assert_outcomes(passed=3)

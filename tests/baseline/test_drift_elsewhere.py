@@ -17,9 +17,9 @@ STEPS = {5: 0.25, 10: 0.5, 30: 0.75}
 
 
 @pytest.fixture
-def run(box, monkeypatch):
+def run(box, monkeypatch, register):
     """A release that is right on all examples, and checkpoints that are on more and more of them."""
-    monkeypatch.setitem(PROPERTIES._loaded, "scored", SCORED)
+    register(PROPERTIES, "scored", SCORED)
     for step, right in STEPS.items():
         torch_side.fake_model(box.path / "run" / f"step-{step}", f"weights {step}".encode())
         monkeypatch.setitem(RIGHT, f"weights of step-{step}", right)

@@ -40,8 +40,8 @@ def _judge(claim: Any) -> Any:
 
 
 @pytest.fixture
-def question(model, monkeypatch):
-    monkeypatch.setitem(PROPERTIES._loaded, "graded", Property("graded", Graded, _judge))
+def question(model, register):
+    register(PROPERTIES, "graded", Property("graded", Graded, _judge))
     return lambda **parameters: Claim("graded", Graded(**parameters), model, {"swap": TASK})
 
 

@@ -28,9 +28,9 @@ def _judge(claim: Any) -> Any:
 
 
 @pytest.fixture
-def question(model, monkeypatch):
+def question(model, register):
     def ask(grows=True, **parameters):
-        monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Parameters, _judge, grows=grows))
+        register(PROPERTIES, "open", Property("open", Parameters, _judge, grows=grows))
         return Claim("open", Parameters(**parameters), model, {"swap": TASK})
 
     return ask
@@ -68,15 +68,15 @@ def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_la
 @pytest.mark.parametrize(("grows", "given", "groups"), [
     (True, {}, 5), (False, {}, 7), (True, {"overlap": "jaccard"}, 7),
 ])  # fmt: skip
-def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question, model, monkeypatch, grows, given, groups):
+def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question, model, register, monkeypatch, grows, given, groups):
     """Also where there are no more groups, which it is told like that claim. Overlaps compare circuits of discovery examples."""
 
     class Circuits(CircuitParameters):
         task: TaskName = "swap"
         p: float = 0.8
 
-    monkeypatch.setitem(PROPERTIES._loaded, "open", Property("open", Circuits, _judge, grows=grows))
-    monkeypatch.setitem(PROPERTIES._loaded, "drift", replace(PROPERTIES.get("drift"), estimate=_judge))
+    register(PROPERTIES, "open", Property("open", Circuits, _judge, grows=grows))
+    monkeypatch.setitem(vars(PROPERTIES.get("drift")), "estimate", _judge)
     lab = with_most(new_lab(), 12)
     asked = Claim("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
     reason = evaluate_claim(lab, asked.with_bound(Bound(at_least=0.45))).verdict.reason

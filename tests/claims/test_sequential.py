@@ -62,9 +62,9 @@ def lab(tmp_path):
 
 
 @pytest.fixture
-def question(model, monkeypatch):
+def question(model, register):
     def make(grows=True, tasks=None, **parameters):
-        monkeypatch.setitem(PROPERTIES._loaded, "drawn", Property("drawn", Drawn, _judge, grows=grows))
+        register(PROPERTIES, "drawn", Property("drawn", Drawn, _judge, grows=grows))
         return Claim("drawn", Drawn(**parameters), model, tasks or {"ioi": IOI})
 
     return make

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,13 +131,13 @@ def tiny_llama(seed: int = 0) -> Any:
     return LlamaForCausalLM(config)
 
 
-def fake_box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
+def fake_box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]) -> Box:
     """A project whose models are fakes and whose claims may use the property `stated`."""
     from tests.fakes import torch_side
 
     made = Box(pytester, None)
     monkeypatch.setattr("pytest_circuits.measurement.models.default_opener", torch_side.opener)
-    monkeypatch.setitem(torch_side.PROPERTIES._loaded, "stated", torch_side.STATED)
+    register(torch_side.PROPERTIES, "stated", torch_side.STATED)
     monkeypatch.setattr(torch_side, "LOG", made.log)
     for name in ("GITHUB_ACTIONS", "CI", "BUILD_NUMBER"):
         monkeypatch.delenv(name, raising=False)

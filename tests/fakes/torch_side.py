@@ -115,7 +115,7 @@ def install(log: str | Path | None = None) -> None:
     global LOG
     LOG = None if log is None else Path(log)
     models.default_opener = opener
-    PROPERTIES._loaded["stated"] = STATED
+    PROPERTIES.add("stated", STATED)
 
 
 def fake_model(folder: Path, weights: bytes = b"weights") -> Path:

@@ -203,14 +203,10 @@ def test_p_k_and_thresholds_cost_no_measurement(new_lab, model):
     assert (len(found), lab.opener.count("attribute")) == (4, 1)
 
 
-def registered(registry, name, thing, monkeypatch):
-    monkeypatch.setitem(registry._loaded, name, thing)
-
-
 @pytest.mark.parametrize(
     ("registry", "request_of"), [(METHODS, lambda m: Attribute(m, TASK, "mine")), (ABLATIONS, lambda m: Sweep(m, TASK, "mine"))]
 )
-def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_path, monkeypatch, registry, request_of):
+def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_path, monkeypatch, register, registry, request_of):
     """Its versions are not ours to raise, so its source counts."""
 
     def install(body):
@@ -221,7 +217,7 @@ def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_pat
         exec(compile(body, str(path), "exec"), module.__dict__)
         monkeypatch.setitem(sys.modules, "mine_of_test", module)
         module.Mine.__module__ = "mine_of_test"
-        registered(registry, "mine", module.Mine, monkeypatch)
+        register(registry, "mine", module.Mine)
 
     measured = []
     for body in ("class Mine: a = 1", "class Mine: a = 1", "class Mine: a = 2"):

@@ -103,9 +103,8 @@ def registrations_end_with_the_test():
     from pytest_circuits.properties import PROPERTIES
 
     registries = (OPERATORS, PROPERTIES)
-    before = [set(registry._loaded) for registry in registries]
+    before = [set(registry) for registry in registries]
     yield
     for registry, known in zip(registries, before, strict=True):
-        for name in set(registry._loaded) - known - set(registry.builtin):
-            del registry._loaded[name]
-            registry.facts.pop(name, None)
+        for name in set(registry) - known:
+            registry.remove(name)

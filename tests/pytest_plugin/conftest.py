@@ -6,6 +6,7 @@ What inner runs import is imported here first: pytester forgets modules that an 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy  # noqa: F401
 import pytest
@@ -18,9 +19,9 @@ import_package(torch_side=False)
 
 
 @pytest.fixture
-def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Box:
+def box(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, register: Any) -> Box:
     """A project whose models are fakes and whose claims may use the property `stated`."""
-    return fake_box(pytester, monkeypatch)
+    return fake_box(pytester, monkeypatch, register)
 
 
 @pytest.fixture(scope="session")

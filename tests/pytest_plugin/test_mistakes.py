@@ -128,9 +128,9 @@ class Broken(Parameters):
     @classmethod
     def check(cls, value):
         raise ZeroDivisionError("in a validator")
-PROPERTIES._loaded["broken"] = Property("broken", Broken, None, 0.0, 1.0)
+PROPERTIES.add("broken", Property("broken", Broken, None, 0.0, 1.0))
 def pytest_unconfigure():
-    del PROPERTIES._loaded["broken"]
+    PROPERTIES.remove("broken")
 """)
     box.spec(GOOD)
     box.spec("c:\n  broken: {size: 1}\n  at_least: 0.1", "other.circuits.yaml")

@@ -18,7 +18,7 @@ def catalogue() -> Iterator[Any]:
         for registry, entries in ((PROPERTIES, CATALOGUE.ALL), (TASKS, CATALOGUE.TASKS)):
             patch.setattr(registry, "builtin", {})
             patch.setattr(registry, "_loaded", dict(entries))
-            patch.setattr(registry, "facts", {})
+            patch.setattr(registry, "_facts", {})
             patch.setattr(registry, "_scanned", True)
         yield CATALOGUE
 

@@ -46,11 +46,11 @@ class Seeds(AnyParameters):
 
 
 @pytest.fixture
-def over(catalogue: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def over(catalogue: Any, register: Any) -> None:
     """Properties over a series, beside those of the test catalogue."""
     course = Property("course", Course, catalogue.estimate, over_series=True, limits=lambda p: p.of.property.range(p.of.parameters))
-    monkeypatch.setitem(PROPERTIES._loaded, "course", course)
-    monkeypatch.setitem(PROPERTIES._loaded, "seeds", Property("seeds", Seeds, catalogue.estimate, -1.0, 1.0, over_series=True))
+    register(PROPERTIES, "course", course)
+    register(PROPERTIES, "seeds", Property("seeds", Seeds, catalogue.estimate, -1.0, 1.0, over_series=True))
 
 
 @pytest.fixture

@@ -174,12 +174,10 @@ def test_the_schema_says_what_methods_and_properties_are(schema: Any) -> None:
         assert schema["$defs"][name]["description"] == PROPERTIES.get(name).summary
 
 
-def test_third_party_properties_are_in_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_third_party_properties_are_in_the_schema(register: Any) -> None:
     """As soon as they are registered."""
-    monkeypatch.setattr(PROPERTIES, "_loaded", dict(PROPERTIES._loaded))
-    monkeypatch.setattr(PROPERTIES, "facts", dict(PROPERTIES.facts))
     reuse = PROPERTIES.get("reuse")
-    PROPERTIES.add("mine", Property("mine", reuse.parameters, reuse.estimate, summary="my own property"))
+    register(PROPERTIES, "mine", Property("mine", reuse.parameters, reuse.estimate, summary="my own property"))
     schema = json_schema()
     text = GOOD.replace("{reuse:", "{mine:")
     assert list(faults(_data(text), schema, schema)) == []

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from ...attribution import METHODS
 from ...core.units import layer_of
 from ...core.verdict import Estimate
 from ...errors import Invalid
@@ -16,7 +17,6 @@ from ..protocol import Claim, Property
 from ..steps.evaluated import EvaluatedCircuits, evaluated
 
 PARTS = ("early", "middle", "late")
-EDGE_SUMS = ("eap", "eap_ig")  # sums over readers, of which early components have more
 
 
 class LayerProfile(CircuitParameters):
@@ -65,7 +65,8 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     mean = {weight: [round(float(x), 6) for x in profile.mean(0)] for weight, profile in profiles.items()}
     chance = len(inside) / total
     thirds = {name: sum(x for i, x in enumerate(mean[p.weight]) if third(i, total) == name) for name in PARTS}
-    bias = [f"scores of {p.attribution} are sums over readers, which favours early layers"] if p.attribution in EDGE_SUMS else []
+    biased = METHODS.fact(p.attribution, "sums_readers")
+    bias = [f"scores of {p.attribution} are sums over readers, which favours early layers"] if biased else []
     details = {
         "layers": inside,
         "weight": p.weight,

@@ -5,12 +5,13 @@ Properties take `GradientCausalParameters` and start with `sides = yield from gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from ...attribution import METHODS
 from ...core.metric_names import COMPARISONS
 from ...core.units import layer_of
 from ...errors import Invalid
@@ -46,8 +47,11 @@ class GradientAndAblation(Parameters):
 
     @model_validator(mode="after")
     def _sides_fit(self) -> GradientAndAblation:
-        if self.gradient == "exact" and self.gradient_options.get("kind", "counterfactual") == self.ablation:
-            raise ValueError(f"gradient 'exact' with kind {self.ablation!r} is this very ablation, which agrees with itself; name another")
+        option = METHODS.fact(self.gradient, "ablation_option")
+        if option and {**_defaults(self), **self.gradient_options}.get(option) == self.ablation:
+            raise ValueError(
+                f"gradient {self.gradient!r} with {option} {self.ablation!r} is this very ablation, which agrees with itself; name another"
+            )
         check_method(self.gradient, self.gradient_options, "component", self.metric)
         check_ablation(self.ablation, self.ablation_options)
         return self
@@ -275,4 +279,6 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def _defaults(p: GradientAndAblation) -> dict[str, Any]:
-    return {"normalisation": "sqrt_parameters", "gradient_batch": 1} if p.gradient == "weight_gradient" else {}
+    """The options of the gradient's method, where their defaults are known."""
+    options = METHODS.fact(p.gradient, "options")
+    return dict(options) if isinstance(options, Mapping) else {}

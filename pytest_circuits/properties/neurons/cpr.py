@@ -13,12 +13,6 @@ from ..parameters import MethodName
 from ..protocol import Claim, Property
 from .curve_area import AreaParameters, chance_level, curves, told, trapezoid
 
-MAGNITUDES = {
-    "eap": ("component",),
-    "eap_ig": ("component",),
-    "weight_gradient": ("component",),
-}  # levels at which scores are never negative
-
 
 class Cpr(AreaParameters):
     """CPR = ∫ f dp: the area under faithfulness f over the share p of units kept. The higher the better.
@@ -36,11 +30,11 @@ class Cpr(AreaParameters):
 
     @model_validator(mode="after")
     def _scores_have_signs(self) -> Cpr:
-        if self.level in MAGNITUDES.get(self.attribution, ()):
+        if self.level in METHODS.fact(self.attribution, "nonnegative", ()):
             able = [
                 method
                 for method in METHODS
-                if self.level in METHODS.fact(method, "levels", ()) and self.level not in MAGNITUDES.get(method, ())
+                if self.level in METHODS.fact(method, "levels", ()) and self.level not in METHODS.fact(method, "nonnegative", ())
             ]
             raise ValueError(
                 f"{self.attribution} scores of {self.level}s are magnitudes, which cannot tell units that help from units that hurt: "

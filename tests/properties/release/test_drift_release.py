@@ -27,9 +27,9 @@ KEYS = ("core::tiny::swap", "moved::tiny::swap")
 
 
 @pytest.fixture
-def released(box, monkeypatch):
+def released(box, register):
     """The release is measured on the claim alone; a claim about drift comes later, and another model."""
-    monkeypatch.setitem(PROPERTIES._loaded, "scored", SCORED)
+    register(PROPERTIES, "scored", SCORED)
     fake_model(box.path / "other", b"other weights")
     box.spec(CORE)
     box.run(NEW).assert_outcomes(passed=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,11 +48,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch):
+def bench(register):
     made = Bench()
     entry = Property("stated", Stated, lambda claim: made.estimate(claim), 0.0, 1.0, unit="share")
-    monkeypatch.setitem(PROPERTIES._loaded, "stated", entry)
-    monkeypatch.setitem(PROPERTIES._loaded, "over", Property("over", Stated, made.estimate, over_series=True))
+    register(PROPERTIES, "stated", entry)
+    register(PROPERTIES, "over", Property("over", Stated, made.estimate, over_series=True))
     return made
 
 
@@ -128,14 +130,22 @@ def oracle(shape, curve, at):
     return max(values[a] for a in places if a < at) - max(values[a] for a in places if a >= at)
 
 
+@contextmanager
+def registered(name, prop):
+    PROPERTIES.add(name, prop)
+    try:
+        yield
+    finally:
+        PROPERTIES.remove(name)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=150, deadline=None)
 @given(data=INSIDE, cut=st.integers(1, 5))
 def test_every_curve_within_the_intervals_has_its_value_within_the_interval(shape, data, cut):
     """That is what makes simultaneous intervals enough; and the value is that of the definition."""
-    with pytest.MonkeyPatch.context() as patch:
-        made = Bench()
-        patch.setitem(PROPERTIES._loaded, "stated", Property("stated", Stated, made.estimate, 0.0, 1.0))
+    made = Bench()
+    with registered("stated", Property("stated", Stated, made.estimate, 0.0, 1.0)):
         cut = min(cut, len(data) - 1)
         at = {"at": 10.0 * (cut + 1)} if shape in ("emerges_by", "peaks_before") else {}
         points = []
@@ -242,11 +252,11 @@ def test_a_point_that_settles_nothing_unsettles_the_trajectory(bench):
     [("no_drop", (-1.0, 1.0)), ("non_decreasing", (-1.0, 1.0)), ("emerges_by", (0.0, 1.0)), ("peaks_before", (-1.0, 1.0)),
      ("spread", (0.0, 1.0))],
 )  # fmt: skip
-def test_the_range_follows_from_that_of_the_inner_property(bench, shape, expected):
+def test_the_range_follows_from_that_of_the_inner_property(bench, register, shape, expected):
     """So that bounds that say nothing can be refused."""
     at = {"at": 1.0} if shape in ("emerges_by", "peaks_before") else {}
     assert TRAJECTORY.range(Trajectory.model_validate({"of": {"stated": {}}, "shape": shape, **at})) == expected
-    PROPERTIES._loaded["stated"] = Property("stated", Stated, bench.estimate)
+    register(PROPERTIES, "stated", Property("stated", Stated, bench.estimate))
     low, high = TRAJECTORY.range(Trajectory.model_validate({"of": {"stated": {}}, "shape": shape, **at}))
     assert (low, high) == ((0.0, None) if shape == "spread" else (None, None))
 

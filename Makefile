@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 PAPERS := consistency_specificity neuron_circuits gradient_causal
 
-.PHONY: specs papers mutation test lint setup clean models benchmarks calibrate docs
+.PHONY: specs papers mutation test test-quick lint setup clean models benchmarks calibrate docs
 
 # The quick tier of the ready specs, on the shipped reference models.
 specs: setup
@@ -23,13 +23,19 @@ mutation: setup
 	  -m "not slow" -k "candidate or (llama and not 8layers and not olmo2)" --circuits-mutate --circuits-json=build/mutation.json
 	$(BIN)/python -m docs.results mutation=build/mutation.json
 
+# The whole suite: some ten minutes on two idle cores.
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# All of it but the tests marked `extensive`: at most three minutes on two idle cores.
+test-quick: setup
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not extensive"
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Ratios of things timed side by side; needs an idle machine and some minutes.
 benchmarks: setup

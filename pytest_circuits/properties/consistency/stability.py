@@ -14,9 +14,9 @@ from ...errors import Invalid
 from ...measurement.requests import Encode, Steps, ask
 from ..parameters import CircuitParameters, MethodName, Options, Share, TaskName, check_method
 from ..protocol import Claim, Property
-from ..specificity.jaccard import AT_ONE
 from ..steps.examples import Examples, check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import Step, set_overlap, shown
+from ..steps.shared_sets import AT_ONE
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet

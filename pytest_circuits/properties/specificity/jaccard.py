@@ -14,15 +14,10 @@ from ..parameters import CircuitParameters, Share, TaskName
 from ..protocol import Claim, Property
 from ..steps.examples import check_share, circuits, describe, empty_set, examples, intact, set_details
 from ..steps.removal import COMMON, shown
+from ..steps.shared_sets import AT_ONE
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet
-
-
-AT_ONE = (
-    "at p: 1 a shared set shrinks with every further example, so its overlap has no value that examples could estimate "
-    "(bootstrap intervals cover it in two of three cases); use p: 0.99 or less for a verdict"
-)
 
 
 class Jaccard(CircuitParameters):

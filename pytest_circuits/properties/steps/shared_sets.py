@@ -14,6 +14,11 @@ from .examples import Examples, attributed, check_share, describe, examples, int
 if TYPE_CHECKING:
     from ...core.results import Attribution, CircuitSet
 
+AT_ONE = (
+    "at p: 1 a shared set shrinks with every further example, so its overlap has no value that examples could estimate "
+    "(bootstrap intervals cover it in two of three cases); use p: 0.99 or less for a verdict"
+)
+
 
 @dataclass(frozen=True)
 class DiscoveredCircuits:

@@ -14,7 +14,7 @@ from ..measurement.cost import Cost
 from ..measurement.executor import Executor
 from ..measurement.request_trace import ElsewhereError, watched
 from ..measurement.requests import AnyRequest, Steps
-from .refutation_level import level_of, smallest
+from .refutation_level import level_of, smallest_level
 from .sample_size import sample_size_of
 from .sequential import LookPlan, problem_with_max_n, property_of
 
@@ -105,7 +105,7 @@ def evaluate_claim(executor: Executor, claim: Claim, first: MeasuredOutcome | No
                 return True  # a counterexample is one at any level
             return _is_still_refuted(executor, plan.at(look, 1 - alpha), bound, measured.requests)
 
-        evaluation = replace(evaluation, refuted_at=smallest(evaluation.refuted_at or 1.0, is_refuted_at))
+        evaluation = replace(evaluation, refuted_at=smallest_level(evaluation.refuted_at or 1.0, is_refuted_at))
     return replace(
         evaluation,
         looks=tuple(look for look in looks if look),

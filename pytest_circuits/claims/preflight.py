@@ -1,4 +1,4 @@
-"""The pre-flight of a claim: from its tasks, and the model's shape where that is known, to what cannot come of it."""
+"""The pre-flight check: which claims cannot be settled, from their tasks and the model's shape, before anything is measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..core.claim import Claim
 from ..core.units import Universe
 from ..core.verdict import CERTIFIED, REFUTED
 from ..errors import CircuitsError
-from ..measurement import synthetic as invented
+from ..measurement import synthetic
 from ..measurement.executor import Executor
 from ..measurement.incremental import unextended
 from ..properties.preflight import PreflightContext
@@ -28,14 +28,14 @@ def with_warnings(evaluation: Evaluation, executor: Executor, claim: Claim, more
 
 
 def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> list[str]:
-    """Why the claim cannot come out as it is expected to, or says little. Opens no model, and does not depend on what is stored.
+    """Why the claim cannot get its expected verdict, or says little. Opens no model, and does not depend on what is stored.
 
-    Tasks are taken as they are, before a tokenizer replaces pairs of them. Nothing where a task cannot be read: that is reported elsewhere.
+    Tasks are taken as they are, before a tokenizer replaces pairs. A task that cannot be read gives no warning: that is reported elsewhere.
     """
     plan = LookPlan.of(claim)
     last = plan.at(len(plan) - 1)
     parameters = last.parameters
-    found, groups, examples, most = [], {}, {}, {}
+    texts, groups, examples, most = [], {}, {}, {}
     split = getattr(parameters, "split", None)
     for name, source in last.tasks.items() if split is not None else ():
         try:
@@ -43,20 +43,20 @@ def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> lis
             task = executor.task(source)
             groups[name], examples[name] = _sides(task, first, split, parameters.split_seed)
             if task.most_groups is not None:
-                every = len(set(invented.encoded(task).groups))
+                every = len(set(synthetic.encoded(task).groups))
                 most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
     context = PreflightContext(claim.required_bound(), parameters.confidence, groups, examples, universe, most)
     for warning in property_of(claim).warnings(claim.parameters, context):
         if warning.verdict is None or (claim.expect in (CERTIFIED, REFUTED) and warning.verdict == claim.expect):
-            found.append(warning.text)
-    return list(dict.fromkeys(found))
+            texts.append(warning.text)
+    return list(dict.fromkeys(texts))
 
 
 def _sides(task: Task, first: int | None, split: object, seed: int) -> tuple[Sides, Sides]:
     """Numbers of groups, and of examples, on the discovery and on the evaluation side."""
-    names = invented.encoded(task).groups
+    names = synthetic.encoded(task).groups
     if split == "in_sample":
         return (len(set(names)),) * 2, (len(names),) * 2
     rows = split_first(names, first, float(str(split)), seed)

@@ -1,4 +1,4 @@
-"""How strongly a claim is refuted: the smallest error level at which it still would be."""
+"""How strongly a claim is refuted: the smallest error level at which it would still be refuted."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def level_of(confidence: float) -> float:
     return round(1 - confidence, 12)
 
 
-def smallest(own: float, refuted: Callable[[float], bool]) -> float:
-    """The smallest of `LEVELS` below `own`, the level of a refutation, at which `refuted` is still true; else `own`.
+def smallest_level(at: float, is_refuted: Callable[[float], bool]) -> float:
+    """The smallest of `LEVELS` below `at` at which the claim is still refuted, else `at`, the level at which it was.
 
-    If a claim that is true is refuted at level a with probability at most a, the returned level is at most a with at most that
-    probability: it bounds the p-value from above, coarsely. Levels are bisected, so `refuted` is asked four times at most; what is
-    refuted at one level is taken to be refuted at larger ones, as intervals grow with their confidence.
+    If a true claim is refuted at level a with probability at most a, the returned level is at most a with at most that probability: it
+    bounds the p-value from above, coarsely. Levels are bisected, so `is_refuted` is called four times at most; a claim refuted at one level
+    is taken to be refuted at larger ones, since intervals grow with their confidence.
     """
-    tried = [level for level in LEVELS if level < own]
-    low, high = 0, len(tried)  # refuted at all before low, at none from high on
+    smaller = [level for level in LEVELS if level < at]
+    low, high = 0, len(smaller)  # refuted at all before low, at none from high on
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if refuted(tried[middle]) else (low, middle)
-    return tried[low - 1] if low else own
+        low, high = (middle + 1, high) if is_refuted(smaller[middle]) else (low, middle)
+    return smaller[low - 1] if low else at

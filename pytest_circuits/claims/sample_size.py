@@ -1,4 +1,4 @@
-"""Where the examples of an open claim come from, and how many more there are."""
+"""How many examples an inconclusive claim rests on, and how many more there are."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def _source_of(claim: Claim) -> tuple[str, AnyParameters]:
 
 
 def sample_size_of(executor: Executor, claim: Claim) -> SampleSize | None:
-    """The examples behind the estimate, of the task with the fewest groups; None where this is not known. Measures nothing.
+    """The examples behind the estimate, of the task with the fewest groups; None if unknown. Measures nothing.
 
-    Of estimates that are made of discovery examples alone, those count; of others, evaluation examples. A claim about another one, such as
-    drift, has the examples of that one.
+    Counts discovery examples for estimates made of those alone, evaluation examples for others. A claim about another claim, such as
+    drift, has that claim's examples.
     """
     which, parameters = _source_of(claim)
     split = getattr(parameters, "split", None)
     if split is None or not claim.tasks:
         return None
     side = Part(which, None if split == "in_sample" else float(split), getattr(parameters, "split_seed", 0))
-    found: list[SampleSize] = []
+    sizes: list[SampleSize] = []
     for name, source in claim.tasks.items():
         try:
             encoded = executor.stored(Encode(claim.model, source))
@@ -47,5 +47,5 @@ def sample_size_of(executor: Executor, claim: Claim) -> SampleSize | None:
             return None
         names = encoded.groups if rows is None else [encoded.groups[int(i)] for i in rows]
         groups, every = len(set(names)), len(set(encoded.groups))
-        found.append(SampleSize(name, groups, len(names), None if most is None else max(groups, groups * most // every)))
-    return min(found, key=lambda one: one.groups)
+        sizes.append(SampleSize(name, groups, len(names), None if most is None else max(groups, groups * most // every)))
+    return min(sizes, key=lambda size: size.groups)

@@ -1,8 +1,8 @@
-"""Sequential sampling: a claim that the first examples leave open is judged again with more, up to `max_n`.
+"""Sequential sampling: a claim that the first examples leave inconclusive is evaluated again with more, up to `max_n`.
 
-The numbers of examples are laid down before anything is measured: n, 2n, 4n …, max_n. The error is spent in equal parts over these planned
-looks (Bonferroni: each interval has confidence 1 − (1 − confidence)/looks), so that all of them hold together and it does no harm
-to stop at the first that settles the claim, or to go on. With few looks this is cheaper than confidence sequences, which hold at every
+The numbers of examples are fixed before anything is measured: n, 2n, 4n …, max_n. The error is spent in equal parts over these planned
+looks (Bonferroni: each interval has confidence 1 − (1 − confidence)/looks), so that all of them hold together, whether
+sampling stops at the first look that settles the claim or goes on. With few looks this is cheaper than confidence sequences, which hold at every
 single example: for betting intervals of 64 to 1024 examples it costs 11–24% of width, a sequence 30–100% for means between 0.5 and
 0.8 (less than this only for means within 0.05 of the range's ends).
 """
@@ -24,30 +24,30 @@ from ..properties.protocol import Property
 Tasks = Mapping[str, TaskSource]
 
 
-def sizes(n: int, max_n: int) -> list[int]:
+def look_sizes(n: int, max_n: int) -> list[int]:
     """n, 2n, 4n … and max_n; n alone where max_n is no more."""
-    found = [n]
-    while found[-1] < max_n:
-        found.append(min(2 * found[-1], max_n))
-    return found
+    steps = [n]
+    while steps[-1] < max_n:
+        steps.append(min(2 * steps[-1], max_n))
+    return steps
 
 
-def planned(prop: Property, parameters: Any, tasks: Tasks) -> list[Tasks]:
+def tasks_of_looks(prop: Property, parameters: Any, tasks: Tasks) -> list[Tasks]:
     """The tasks of each look, those as they are first; a task that has reached `max_n` stays what it is."""
     if getattr(parameters, "max_n", None) is None or problem_with_max_n(prop, parameters, tasks):
         return [tasks]
-    steps = {name: sizes(task.options["n"], parameters.max_n)[1:] for name, task in tasks.items()}
-    count = max((len(found) for found in steps.values()), default=0)
+    steps = {name: look_sizes(task.options["n"], parameters.max_n)[1:] for name, task in tasks.items()}
+    count = max((len(counts) for counts in steps.values()), default=0)
     return [{name: replace(task, grown=tuple(steps[name][:k])) for name, task in tasks.items()} for k in range(count + 1)]
 
 
-def spent(confidence: float, looks: int) -> float:
+def confidence_per_look(confidence: float, looks: int) -> float:
     """The confidence of the interval at each look, for all of them to hold with `confidence`."""
     return confidence if looks == 1 else 1 - (1 - confidence) / looks
 
 
 def problem_with_max_n(prop: Property, parameters: Any, tasks: Tasks) -> str | None:
-    """Why `max_n` is of no use to this claim, or None; None also where it is not given."""
+    """Why `max_n` has no effect on this claim; None if it has one, or is not set."""
     if getattr(parameters, "max_n", None) is None:
         return None
     if not prop.grows:
@@ -73,7 +73,7 @@ class LookPlan:
     @classmethod
     def of(cls, claim: Claim) -> LookPlan:
         """One look, unless the parameters give a `max_n` that is of use."""
-        return cls(claim, planned(property_of(claim), claim.parameters, claim.tasks))
+        return cls(claim, tasks_of_looks(property_of(claim), claim.parameters, claim.tasks))
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -81,7 +81,7 @@ class LookPlan:
     def at(self, look: int, confidence: float | None = None) -> Claim:
         """The claim at a look (from 0), for all looks together to have this confidence, by default that of the parameters."""
         confidence = self.claim.parameters.confidence if confidence is None else confidence
-        each = spent(confidence, len(self))
+        each = confidence_per_look(confidence, len(self))
         return replace(self.claim, tasks=self.tasks[look]).with_confidence(each)
 
     def combine(self, outcome: Estimate | CircuitsError, look: int) -> Estimate | CircuitsError:

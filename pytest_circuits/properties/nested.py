@@ -15,7 +15,7 @@ from . import PROPERTIES
 from .parameters import AnyParameters
 from .protocol import Property
 
-OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is judged once, at a confidence given from outside
+OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is estimated once, at a confidence set from outside
 MARK = {"circuits": "property"}
 _SCHEMA = {"type": "object", "minProperties": 1, "maxProperties": 1, **MARK}
 
@@ -66,7 +66,7 @@ def _read(value: Any, info: ValidationInfo) -> Any:
         raise ValueError(problem)
     for key in OUTER:
         if key in given and key == "max_n":
-            raise ValueError(f"{name!r} is judged once inside another property: leave max_n out")
+            raise ValueError(f"{name!r} is estimated once inside another property: leave max_n out")
         if key in given:
             raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it beside 'of'")
     try:  # as JSON, so that lists may stand for tuples, as in a spec

@@ -1,4 +1,4 @@
-"""A claim run as a test: measured, judged, recorded, and passed, failed or skipped by its verdict."""
+"""A claim run as a test: evaluated, recorded, and passed, failed or skipped by its verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..claims.replication import unchanged
+from ..claims.replication import replication_warnings
 from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..core.verdict import CERTIFIED, INCONCLUSIVE, INVALID
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class ClaimFailed(AssertionError):  # noqa: N818
-    """A claim was judged, and the verdict is not the expected one. The text explains it."""
+    """The verdict on a claim is not the expected one. The text explains it."""
 
     is_explanation = True
 
 
 class ClaimInvalid(AssertionError):  # noqa: N818
-    """A claim could not be judged: not a failure that anybody can have expected, so `xfail` does not cover it. The text says why."""
+    """A claim could not be evaluated. `xfail` does not cover it, since nobody can expect this failure. The text says why."""
 
     is_explanation = True
 
@@ -47,7 +47,7 @@ def run(request: pytest.FixtureRequest, claim: Claim) -> None:
         evaluation = decide_outcome(problem, claim.required_bound(), Cost(), None)
     else:
         evaluation = evaluate_claim(session.executor(), claim)
-        evaluation = with_warnings(evaluation, session.executor(), claim, unchanged(claim.tasks, session.seed))
+        evaluation = with_warnings(evaluation, session.executor(), claim, replication_warnings(claim.tasks, session.seed))
         provenance = measured_on(session.executor(), claim)
         if session.mutation is not None:
             session.mutation.add(nodeid, claim, evaluation)
@@ -78,7 +78,7 @@ def _with_fixtures(request: pytest.FixtureRequest, claim: Claim, session: Sessio
 
 
 def settle(record: Record, session: Session) -> None:
-    """Pass, fail or skip by the record's verdict. A negative control passes when refuted and never because an option is lenient."""
+    """Pass, fail or skip by the record's verdict. A negative control passes only when refuted, whatever `--circuits-inconclusive` says."""
     __tracebackhide__ = True
     if record["passed"]:
         return

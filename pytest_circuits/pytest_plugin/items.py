@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ..claims.replication import reseeded_claim
+from ..claims.replication import reseed_claim
 from ..core.claim import Claim, MarkSpec
 from ..errors import CircuitsError, SpecError
 from ..spec.load import load_suite
@@ -26,7 +26,7 @@ class SpecFile(pytest.Module):
 
     @classmethod
     def from_parent(cls, parent: Any, **kwargs: Any) -> Any:
-        """As for every node; the module object is an empty one, since there is no Python file to import."""
+        """As for every node. The module object is empty, since there is no Python file to import."""
         node = super().from_parent(parent, **kwargs)
         node.obj = ModuleType(node.path.name)
         node.circuits_errors = []
@@ -38,7 +38,7 @@ class SpecFile(pytest.Module):
         try:
             suite = load_suite(self.path, models=state.overrides, unknown="ignore")
             state.used_overrides |= suite.replaced
-            claims = [reseeded_claim(claim, state.seed) for claim in suite.claims]
+            claims = [reseed_claim(claim, state.seed) for claim in suite.claims]
         except CircuitsError as problem:
             self._refuse(getattr(problem, "errors", ()))
             raise self.CollectError(str(problem)) from None
@@ -49,7 +49,7 @@ class SpecFile(pytest.Module):
         return [Level.from_parent(self, name=name, claims=[(claim.ids, claim) for claim in group]) for name, group in by_name.items()]
 
     def _check_marks(self, by_name: Mapping[str, list[Claim]]) -> None:
-        """What only pytest knows of marks: unknown ones under `--strict-markers`, and those that mean nothing in a spec."""
+        """Refuse marks that only pytest can check: unknown ones under `--strict-markers`, and those that mean nothing in a spec."""
         errors, shown = [], self.config.stash[STATE].shown(self.nodeid)
         for name, (claim, *_) in by_name.items():
             for mark, _, kwargs in claim.marks:
@@ -110,7 +110,7 @@ class ClaimItem(pytest.Function):
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def circuits_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> list[dict[str, Any]]:
-        """The record of a claim that was stopped by an exception nobody expected: it is invalid, and no `expect` makes that right."""
+        """The record of a claim that an unexpected exception stopped: it is invalid, and its test fails whatever it expects."""
         text = excinfo.exconly(tryshort=True).strip().split("\n")[0]
         return [self.config.stash[STATE].record_failure(self.nodeid, self.claim, f"internal error: {text}", excinfo.typename)]
 

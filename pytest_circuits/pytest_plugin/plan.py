@@ -49,9 +49,9 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
 
     lab = planner.lab
     offline = Executor(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
-    own = Fresh(lab)
-    found = list(forecast(state.mutation, own, offline, [(item.nodeid, item.claim) for item in claims]))
-    return [*found, f"mutants: {own.total}", ""]
+    mutant_planner = Fresh(lab)
+    lines = list(forecast(state.mutation, mutant_planner, offline, [(item.nodeid, item.claim) for item in claims]))
+    return [*lines, f"mutants: {mutant_planner.total}", ""]
 
 
 def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:

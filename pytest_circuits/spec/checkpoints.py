@@ -54,20 +54,20 @@ def directories(folder: Path | str, pattern: str) -> list[str]:
     """The directories that a pattern matches, relative to `folder`, as absolute paths in natural order: step-9 before step-10."""
     if not is_glob(folder, pattern):
         return [path] if os.path.isdir(path := absolute(folder, pattern)) else []
-    found = glob.glob(os.path.expanduser(pattern), root_dir=folder, recursive=True)
-    return sorted({path for one in found if os.path.isdir(path := absolute(folder, one))}, key=_natural)
+    matches = glob.glob(os.path.expanduser(pattern), root_dir=folder, recursive=True)
+    return sorted({path for match in matches if os.path.isdir(path := absolute(folder, match))}, key=_natural)
 
 
-def series(name: str, found: Sequence[CheckpointMatch], like: ModelSource) -> tuple[ModelSource, ...]:
+def series(name: str, matches: Sequence[CheckpointMatch], like: ModelSource) -> tuple[ModelSource, ...]:
     """Sources called `NAME@LABEL`, with the options of `like`, in the order of their `at`.
 
     `at` is as given, else a number of the name, else the place. Raises `ValueError` where some are given and others unknown.
     """
-    ats = _ats(found)
-    order = sorted(range(len(found)), key=lambda i: ats[i])
-    labels = _labels(found)
+    ats = _ats(matches)
+    order = sorted(range(len(matches)), key=lambda i: ats[i])
+    labels = _labels(matches)
     return tuple(
-        replace(like, name=f"{name}@{labels[i]}", path=found[i].path, revision=found[i].revision, loader=None, fixture=None, at=ats[i])
+        replace(like, name=f"{name}@{labels[i]}", path=matches[i].path, revision=matches[i].revision, loader=None, fixture=None, at=ats[i])
         for i in order
     )
 
@@ -78,19 +78,19 @@ def read_series(
     """The checkpoints of an entry. None, with the mistakes reported, if one is wrong; a `replaced` entry may match nothing."""
     where: Where = ("models", name, "checkpoints")
     reader = _Reader(problems, folder, None if entry.path is None else model_path(folder, entry.path), replaced)
-    found = [one for one in reader.read(entry, where) if one is not None]
+    matches = [match for match in reader.read(entry, where) if match is not None]
     known: dict[tuple[str, str | None], Where] = {}
-    for one in found:
-        if (one.path, one.revision) in known:
-            problems.at_value(one.where, f"{_shown(one)} is given twice")
+    for match in matches:
+        if (match.path, match.revision) in known:
+            problems.at_value(match.where, f"{_shown(match)} is given twice")
             reader.wrong = True
-        known[one.path, one.revision] = one.where
+        known[match.path, match.revision] = match.where
     if reader.wrong:
         return None
-    if not found:  # only where the command line has another series in its place
+    if not matches:  # only where the command line has another series in its place
         return (replace(like, path=absolute(folder, entry.path or name)),)
     try:
-        return series(name, found, like)
+        return series(name, matches, like)
     except ValueError as problem:
         problems.at_value(where, str(problem))
         return None
@@ -108,9 +108,9 @@ class _Reader:
     def hub(self) -> bool:
         return self.path is not None and not os.path.isabs(self.path)
 
-    def refuse(self, where: Where, told: str) -> None:
+    def refuse(self, where: Where, text: str) -> None:
         self.wrong = True
-        self.problems.at_value(where, told)
+        self.problems.at_value(where, text)
 
     def read(self, entry: ModelEntry, where: Where) -> Iterator[CheckpointMatch | None]:
         written = entry.checkpoints
@@ -125,24 +125,24 @@ class _Reader:
             else:
                 yield from self.matching(written, where)
         else:
-            for i, one in enumerate(written or ()):
-                yield from self.listed(one, (*where, i))
+            for i, checkpoint in enumerate(written or ()):
+                yield from self.listed(checkpoint, (*where, i))
 
-    def listed(self, one: str | CheckpointEntry, where: Where) -> Iterator[CheckpointMatch | None]:
-        if isinstance(one, str):
+    def listed(self, checkpoint: str | CheckpointEntry, where: Where) -> Iterator[CheckpointMatch | None]:
+        if isinstance(checkpoint, str):
             if self.hub:
-                yield self.revision(one, where, None)
-            elif is_glob(self.path or self.folder, one):
-                yield from self.matching(one, where)
+                yield self.revision(checkpoint, where, None)
+            elif is_glob(self.path or self.folder, checkpoint):
+                yield from self.matching(checkpoint, where)
             else:
-                yield self.directory(one, where, None, None)
-        elif one.path is not None:
+                yield self.directory(checkpoint, where, None, None)
+        elif checkpoint.path is not None:
             if self.hub:
                 self.refuse((*where, "path"), f"the checkpoints of the hub id {self.path!r} are its revisions: give 'revision' here")
             else:
-                yield self.directory(one.path, where, one.revision, one.at)
-        elif one.revision is not None:
-            yield self.revision(one.revision, where, one.at)
+                yield self.directory(checkpoint.path, where, checkpoint.revision, checkpoint.at)
+        elif checkpoint.revision is not None:
+            yield self.revision(checkpoint.revision, where, checkpoint.at)
         else:
             self.refuse(where, "a checkpoint needs a path, or the revision of a hub id")
 
@@ -158,14 +158,14 @@ class _Reader:
         if self.hub:
             self.refuse(where, f"the checkpoints of the hub id {self.path!r} are its revisions, as a list: [{wanted.pattern}, …]")
             return
-        found = list(self.matching(wanted.pattern, where))
-        ats = numbers([one.name for one in found])
+        matches = list(self.matching(wanted.pattern, where))
+        ats = numbers([match.name for match in matches])
         if ats is None:
-            if found:
-                self.refuse((*where, "pattern"), f"{show(found[0].name)} and the others have no number that tells them apart; list them")
+            if matches:
+                self.refuse((*where, "pattern"), f"{show(matches[0].name)} and the others have no number that tells them apart; list them")
             return
         low, high = (-float("inf") if wanted.first is None else wanted.first), (float("inf") if wanted.last is None else wanted.last)
-        inside = [replace(one, at=at) for one, at in zip(found, ats, strict=True) if low <= at <= high]
+        inside = [replace(match, at=at) for match, at in zip(matches, ats, strict=True) if low <= at <= high]
         if not inside:
             known = ", ".join(f"{at:.12g}" for at in sorted(ats))
             self.refuse(where, f"no directory of {show(wanted.pattern)} lies from {low:g} to {high:g}: they are at {known}")
@@ -191,19 +191,19 @@ def _natural(path: str) -> list[tuple[int, float, str]]:
     return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def _labels(found: Sequence[CheckpointMatch]) -> list[str]:
-    return unique_names("".join(c for c in _UNSAFE.sub("-", match.name) if c.isprintable()) or "checkpoint" for match in found)
+def _labels(matches: Sequence[CheckpointMatch]) -> list[str]:
+    return unique_names("".join(c for c in _UNSAFE.sub("-", match.name) if c.isprintable()) or "checkpoint" for match in matches)
 
 
-def _ats(found: Sequence[CheckpointMatch]) -> list[float]:
-    unknown = [one for one in found if one.at is None]
-    read = numbers([one.name for one in unknown])
-    if len(unknown) == len(found):
-        return [float(i) for i in range(len(found))] if read is None else read
+def _ats(matches: Sequence[CheckpointMatch]) -> list[float]:
+    unknown = [match for match in matches if match.at is None]
+    read = numbers([match.name for match in unknown])
+    if len(unknown) == len(matches):
+        return [float(i) for i in range(len(matches))] if read is None else read
     if read is None and unknown:
         raise ValueError(f"'at' is given for some checkpoints, and the name of {_shown(unknown[0])} has no number for it; give it for all")
     rest = iter(read or ())
-    ats = [float(next(rest) if one.at is None else one.at) for one in found]
+    ats = [float(next(rest) if match.at is None else match.at) for match in matches]
     twice = next((at for at in ats if ats.count(at) > 1), None)
     if twice is not None:
         raise ValueError(f"two checkpoints are at {twice:.12g}; each needs a place of its own")
@@ -216,9 +216,9 @@ def numbers(names: Sequence[str]) -> list[float] | None:
         return None
     marked = [_MARKED.search(name) for name in names]
     if all(marked):
-        found = [float(match[1]) for match in marked if match]
-        if len(set(found)) == len(found):
-            return found
+        values = [float(match[1]) for match in marked if match]
+        if len(set(values)) == len(values):
+            return values
     rows = [[float(number) for number in _NUMBER.findall(name)] for name in names]
     if len({len(row) for row in rows}) != 1:
         return None
@@ -227,5 +227,5 @@ def numbers(names: Sequence[str]) -> list[float] | None:
     return varying[0] if len(varying) == 1 and len(set(varying[0])) == len(names) else None
 
 
-def _shown(one: CheckpointMatch) -> str:
-    return repr(one.revision or one.path)
+def _shown(match: CheckpointMatch) -> str:
+    return repr(match.revision or match.path)

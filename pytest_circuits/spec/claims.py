@@ -72,17 +72,17 @@ def expand_claim(context: SpecContext, name: str, claim: Any) -> list[Claim]:
     targets = _targets(context, where, entry, prop)
     if prop is None:
         return []
-    given = claim[prop.name]
-    if not isinstance(given, dict):
-        problems.at_value((*where, prop.name), f"must be a mapping of parameters, got {show(given)}")
+    written = claim[prop.name]
+    if not isinstance(written, dict):
+        problems.at_value((*where, prop.name), f"must be a mapping of parameters, got {show(written)}")
         return []
-    expanded = combinations(problems, prop, (*where, prop.name), given, context.defaults, context.task_names)
+    expanded = combinations(problems, prop, (*where, prop.name), written, context.defaults, context.task_names)
     every = [parameters for parameters, _ in expanded]
     if bad or bound is None or any(task not in context.tasks for parameters in every for task in task_names(parameters)):
         return []
     for parameters in every:
         _check_bound(problems, where, claim, prop, bound, parameters)
-        if "max_n" in given:  # one from the defaults is left unused where it is of no use, which the report says
+        if "max_n" in written:  # one from the defaults is left unused where it is of no use, which the report says
             wrong = problem_with_max_n(prop, parameters, {task: context.tasks[task] for task in task_names(parameters)})
             if wrong:
                 problems.at_key((*where, prop.name, "max_n"), wrong, about=(*where, prop.name))
@@ -151,17 +151,17 @@ def _entry(problems: Problems, where: Where, claim: Mapping[str, Any]) -> tuple[
 def _bound(
     problems: Problems, where: Where, claim: Mapping[str, Any], entry: ClaimKeys, bad: set[str], prop: Property | None
 ) -> Bound | None:
-    given = [key for key in BOUNDS if key in claim]
-    if not given and prop is not None and prop.bound is not None:
+    keys = [key for key in BOUNDS if key in claim]
+    if not keys and prop is not None and prop.bound is not None:
         return prop.bound
-    if len(given) != 1:
-        got = f", got {' and '.join(given)}" if given else ""
-        place = (*where, given[1]) if given else where
+    if len(keys) != 1:
+        got = f", got {' and '.join(keys)}" if keys else ""
+        place = (*where, keys[1]) if keys else where
         problems.at_key(place, f"a claim needs exactly one bound: at_least, at_most or within{got}", about=where)
         return None
-    if given[0] in bad:
+    if keys[0] in bad:
         return None
-    place = (*where, given[0])
+    place = (*where, keys[0])
     low, high = entry.within if entry.within is not None else (entry.at_least, entry.at_most)
     if low is not None and high is not None and low >= high:
         problems.at_value(place, f"the lower end must be below the upper one, got [{low:g}, {high:g}]")
@@ -194,8 +194,8 @@ def _check_series(
             continue
         places = [float(i) if model.at is None else model.at for i, model in enumerate(target.series)]
         later = [*places, inf, inf] if _may_grow(context, target.entry) else places
-        for one in parameters:
-            wrong = prop.unfit(one, target.entry, later) and prop.unfit(one, target.entry, places)
+        for values in parameters:
+            wrong = prop.unfit(values, target.entry, later) and prop.unfit(values, target.entry, places)
             if not wrong:
                 continue
             key, text = wrong
@@ -210,11 +210,12 @@ def _check_series(
 def _may_grow(context: SpecContext, entry: str) -> bool:
     """Whether the checkpoints of a model are those that match a pattern."""
     written = context.problems.document.data["models"][entry].get("checkpoints")
-    return any(isinstance(one, str) and any(char in one for char in "*?[") for one in (written if isinstance(written, list) else [written]))
+    patterns = written if isinstance(written, list) else [written]
+    return any(isinstance(pattern, str) and any(char in pattern for char in "*?[") for pattern in patterns)
 
 
 def _marks(problems: Problems, where: Where, entry: ClaimKeys) -> tuple[MarkSpec, ...]:
-    found: list[MarkSpec] = []
+    marks: list[MarkSpec] = []
     for i, mark in enumerate(entry.marks):
         place = (*where, "marks", i)
         if isinstance(mark, str):
@@ -233,10 +234,10 @@ def _marks(problems: Problems, where: Where, entry: ClaimKeys) -> tuple[MarkSpec
             for key in arguments:
                 if not key.isidentifier():
                     problems.at_key((*place, key), f"{key!r} is no keyword argument")
-            found.append((name, (), dict(arguments)))
+            marks.append((name, (), dict(arguments)))
         else:
-            found.append((name, tuple(arguments or ()), {}))
-    return tuple(found)
+            marks.append((name, tuple(arguments or ()), {}))
+    return tuple(marks)
 
 
 def _targets(context: SpecContext, where: Where, entry: ClaimKeys, prop: Property | None) -> list[Target]:
@@ -248,17 +249,17 @@ def _targets(context: SpecContext, where: Where, entry: ClaimKeys, prop: Propert
         wanted = [((*where, "model"), entry.model)]
     else:
         return [target for name in context.models for target in _of_entry(context, name, prop)]
-    found: list[Target] = []
+    targets: list[Target] = []
     seen: set[str] = set()
     for place, name in wanted:
-        these = _named(context, place, name, prop)
-        known = seen | {target.name for target in found}
-        twice = next((one for one in (name, *(target.name for target in these)) if one in known), None)
+        named = _named(context, place, name, prop)
+        known = seen | {target.name for target in targets}
+        twice = next((label for label in (name, *(target.name for target in named)) if label in known), None)
         if twice is not None:
             context.problems.at_value(place, f"{twice!r} is given twice")
         seen.add(name)
-        found += these
-    return found
+        targets += named
+    return targets
 
 
 def _named(context: SpecContext, place: Where, name: str, prop: Property | None) -> list[Target]:
@@ -274,13 +275,13 @@ def _named(context: SpecContext, place: Where, name: str, prop: Property | None)
                     context.problems.at_value(place, f"{prop.name} is about a series, and {name!r} is one checkpoint of it; name {entry!r}")
                     return []
                 return [Target(name, entry, source)]
-    near = next((one for one in context.model_names if name.startswith(f"{one}@")), None)
+    near = next((label for label in context.model_names if name.startswith(f"{label}@")), None)
     if near is None:
         context.problems.at_value(place, f"unknown model {name!r}; {suggestion(name, context.model_names)}")
     elif near in context.models:
-        labels = [one.name for one in context.models[near] if one.name != near]
-        told = suggestion(name, labels) if labels else "it is a single model"
-        context.problems.at_value(place, f"{near!r} has no checkpoint {name!r}; {told}")
+        labels = [label.name for label in context.models[near] if label.name != near]
+        hint = suggestion(name, labels) if labels else "it is a single model"
+        context.problems.at_value(place, f"{near!r} has no checkpoint {name!r}; {hint}")
     return []
 
 

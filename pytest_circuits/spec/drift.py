@@ -28,43 +28,44 @@ def written_out(problems: Problems, claims: Mapping[str, Any], models: Sequence[
     `of: NAME` becomes that claim's property with its parameters (and its models, where the claim names none), so that it makes one test for
     each of that claim's; `within: m` becomes the bound [−m, m], `no_worse_by: m` a bound on the side that is worse for that claim.
     """
-    found: dict[str, Any] = {}
+    expanded: dict[str, Any] = {}
     about: dict[str, str] = {}
     for name, claim in claims.items():
         path = _path_of(claim)
-        made = claim
+        written = claim
         if path is not None:
-            one = _Claim(problems, claims, name, path)
-            made = one.made(models)
-            if isinstance(one.original.get("of"), str):
-                about[name] = one.original["of"]
-        if made is not None:
-            found[name] = made
-    return found, about
+            drift_claim = _Claim(problems, claims, name, path)
+            written = drift_claim.expand(models)
+            if isinstance(drift_claim.original.get("of"), str):
+                about[name] = drift_claim.original["of"]
+        if written is not None:
+            expanded[name] = written
+    return expanded, about
 
 
 def resolved(problems: Problems, claims: Sequence[Claim], models: Models, about: Mapping[str, str]) -> list[Claim]:
     """The claims, those about drift knowing which model they compare with and which test is the one in `of`; `about` names its claim."""
     every = {source.name: source for sources in models.values() for source in sources}
-    found = []
+    resolved_claims = []
     for claim in claims:
         parameters, path = _drift_of(claim)
         if claim.property == DRIFT and claim.name in about:
             claim = replace(claim, related=_same(claim, about[claim.name], claims))
         name = None if parameters is None else parameters.against
         if name is None:
-            found.append(claim)
+            resolved_claims.append(claim)
             continue
         where: Where = ("claims", claim.name, *path, "against")
         if name in every and (claim.property != DRIFT or every[name].name != claim.model.name):
-            found.append(replace(claim, against=every[name]))
+            resolved_claims.append(replace(claim, against=every[name]))
         elif name in every:
             problems.at_value(where, f"the model {name!r} would be compared with itself; name another in 'model' or in 'against'")
         elif name in models:
-            problems.at_value(where, f"{name!r} is a series; name one checkpoint of it: {', '.join(one.name for one in models[name])}")
+            labels = ", ".join(checkpoint.name for checkpoint in models[name])
+            problems.at_value(where, f"{name!r} is a series; name one checkpoint of it: {labels}")
         else:
             problems.at_value(where, f"unknown model {name!r}; {suggestion(name, every)}")
-    return found
+    return resolved_claims
 
 
 def _drift_of(claim: Claim) -> tuple[Any, Where]:
@@ -79,10 +80,10 @@ def _same(claim: Claim, name: str, claims: Sequence[Claim]) -> str:
     """The test of the claim of this name that is about the same model, tasks and parameters, without the file; "" where there is none."""
     inner: Inner = claim.parameters.of
     mine = inner.parameters.model_dump(exclude=set(OUTER))
-    for one in claims:
-        alike = one.property == inner.name and one.model == claim.model and one.tasks == claim.tasks
-        if one.name == name and alike and one.parameters.model_dump(exclude=set(OUTER)) == mine:
-            return "::".join((one.name, *one.ids))
+    for other in claims:
+        alike = other.property == inner.name and other.model == claim.model and other.tasks == claim.tasks
+        if other.name == name and alike and other.parameters.model_dump(exclude=set(OUTER)) == mine:
+            return "::".join((other.name, *other.ids))
     return ""
 
 
@@ -107,29 +108,29 @@ class _Claim:
         for key in path[:-1]:
             holder[key] = holder = dict(holder[key])
         self.original: Mapping[str, Any] = holder[path[-1]]
-        holder[path[-1]] = self.given = dict(self.original)
+        holder[path[-1]] = self.parameters = dict(self.original)
 
     def refuse(self, key: str, text: str) -> None:
         self.problems.at_value((*self.where, *self.path, key), text)
 
-    def made(self, models: Sequence[str]) -> dict[str, Any] | None:
-        of, target = self.given.get("of"), None
+    def expand(self, models: Sequence[str]) -> dict[str, Any] | None:
+        of, target = self.parameters.get("of"), None
         if isinstance(of, str):
             target = self.named(of)
             if target is None:
                 return None
         if self.path == (DRIFT,) and not self.bounded(target):
             return None
-        against = self.given.get("against")
+        against = self.parameters.get("against")
         if against is not None and not any(key in self.claim for key in _MODELS):
-            others = [one for one in models if one not in (against if isinstance(against, list) else [against])]
+            others = [model for model in models if model not in (against if isinstance(against, list) else [against])]
             if others:
                 self.claim["models"] = others
         return self.claim
 
     def named(self, of: str) -> dict[str, Any] | None:
         """The claim of this name, its property and models taken over. None if it cannot be one."""
-        known = [one for one in self.claims if one != self.where[1]]
+        known = [claim for claim in self.claims if claim != self.where[1]]
         if of not in known:
             what = "a claim cannot be about its own drift" if of in self.claims else f"unknown claim {of!r}"
             self.refuse("of", f"{what}; {suggestion(of, known)}")
@@ -142,27 +143,27 @@ class _Claim:
             what = "is itself about drift" if names[0] == DRIFT else "is about a series of models, and drift about one"
             self.refuse("of", f"{of!r} {what}; name another claim")
             return None
-        self.given["of"] = {names[0]: {key: value for key, value in target[names[0]].items() if key not in OUTER}}
+        self.parameters["of"] = {names[0]: {key: value for key, value in target[names[0]].items() if key not in OUTER}}
         if not any(key in self.claim for key in _MODELS):
             self.claim |= {key: target[key] for key in _MODELS if key in target}
         return dict(target)
 
     def bounded(self, target: dict[str, Any] | None) -> bool:
         """Put the bound that a margin stands for into the claim. Whether that was possible; a margin that is no number is refused later."""
-        margins = [key for key in ("within", "no_worse_by") if self.given.get(key) is not None]
+        margins = [key for key in ("within", "no_worse_by") if self.parameters.get(key) is not None]
         if not margins:
             return True
-        own = [key for key in BOUNDS if key in self.claim]
-        if own:
-            self.refuse(margins[0], f"the claim has a bound already, {own[0]}; give the margin or the bound")
+        bounds = [key for key in BOUNDS if key in self.claim]
+        if bounds:
+            self.refuse(margins[0], f"the claim has a bound already, {bounds[0]}; give the margin or the bound")
             return False
-        margin = self.given[margins[0]]
+        margin = self.parameters[margins[0]]
         if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not margin > 0:
             self.refuse(margins[0], f"a margin is a number above 0, got {margin!r}")
             return False
         if margins[0] == "within":
             self.claim["within"] = [-margin, margin]
-        elif self.given.get("overlap") is not None or (target is not None and "at_least" in target):
+        elif self.parameters.get("overlap") is not None or (target is not None and "at_least" in target):
             self.claim["at_least"] = -margin
         elif target is not None and "at_most" in target:
             self.claim["at_most"] = margin

@@ -107,8 +107,8 @@ def _check_names(problems: Problems, models: Mapping[str, tuple[ModelSource, ...
     for name, sources in models.items():
         for source in sources:
             if source.name != name and source.name in models:
-                told = f"{source.name!r} is also what a checkpoint of {name!r} is called"
-                problems.at_key(("models", source.name), told, about=("models",))
+                text = f"{source.name!r} is also what a checkpoint of {name!r} is called"
+                problems.at_key(("models", source.name), text, about=("models",))
 
 
 def _shown(path: Path) -> str:

@@ -63,14 +63,14 @@ def takes_lists(annotation: Any) -> bool:
         return takes_lists(inside[0])
     if origin in (Union, types.UnionType):
         return any(map(takes_lists, inside))
-    return takes_list(annotation) and (not inside or any(takes_list(one) for one in inside if one is not Ellipsis))
+    return takes_list(annotation) and (not inside or any(takes_list(argument) for argument in inside if argument is not Ellipsis))
 
 
 def several(annotation: Any, value: Any) -> bool:
     """Whether a value in a spec is a list of values of this type, each of which makes a test of its own."""
     if not isinstance(value, list):
         return False
-    return not takes_list(annotation) or (bool(value) and all(isinstance(one, list) for one in value) and not takes_lists(annotation))
+    return not takes_list(annotation) or (bool(value) and all(isinstance(item, list) for item in value) and not takes_lists(annotation))
 
 
 def check_defaults(problems: Problems, used: set[str]) -> dict[str, Any]:
@@ -86,15 +86,15 @@ def check_defaults(problems: Problems, used: set[str]) -> dict[str, Any]:
 
 
 def _default_fits(problems: Problems, name: str, value: Any, used: set[str]) -> bool:
-    knowing = [PROPERTIES.get(one) for one in sorted(used) if name in PROPERTIES.get(one).parameters.model_fields]
+    knowing = [PROPERTIES.get(prop) for prop in sorted(used) if name in PROPERTIES.get(prop).parameters.model_fields]
     if not knowing:
-        known = [PROPERTIES.get(one) for one in PROPERTIES]
-        knowing = [one for one in known if name in one.parameters.model_fields]
+        known = [PROPERTIES.get(prop) for prop in PROPERTIES]
+        knowing = [prop for prop in known if name in prop.parameters.model_fields]
         if not knowing:
-            allowed = {field for one in known for field in one.parameters.model_fields}
+            allowed = {field for prop in known for field in prop.parameters.model_fields}
             problems.at_key(("defaults", name), f"no property has a parameter {name!r}; {suggestion(name, allowed)}", about=("defaults",))
             return False
-    complaints = [_complaints(one, name, value, _beside(problems)) for one in knowing]
+    complaints = [_complaints(prop, name, value, _beside(problems)) for prop in knowing]
     if not all(complaints):
         return True
     for where, text in complaints[0]:
@@ -109,59 +109,59 @@ def _beside(problems: Problems) -> dict[str, Any]:
 
 def _complaints(prop: Property, name: str, value: Any, context: dict[str, Any]) -> list[tuple[Where, str]]:
     listed = several(prop.parameters.model_fields[name].annotation, value)
-    found: list[tuple[Where, str]] = []
-    for index, one in enumerate(value) if listed else [(None, value)]:
+    complaints: list[tuple[Where, str]] = []
+    for index, item in enumerate(value) if listed else [(None, value)]:
         try:
-            prop.parameters.model_validate_json(json.dumps({name: one}), context=context)
+            prop.parameters.model_validate_json(json.dumps({name: item}), context=context)
         except ValidationError as error:
-            if all(one["loc"][:1] != (name,) for one in error.errors(include_url=False)):
+            if all(item["loc"][:1] != (name,) for item in error.errors(include_url=False)):
                 continue  # it misses other parameters only; putting that into words would cost a JSON Schema
             prefix = () if index is None else (index,)
-            for fault in faults(error, prop.parameters, {name: one}, "parameter"):
+            for fault in faults(error, prop.parameters, {name: item}, "parameter"):
                 if fault.where[:1] == (name,):
-                    found.append(((*prefix, *fault.where[1:]), fault.text))
-    return found
+                    complaints.append(((*prefix, *fault.where[1:]), fault.text))
+    return complaints
 
 
 def combinations(
-    problems: Problems, prop: Property, where: Where, given: Mapping[str, Any], defaults: Mapping[str, Any], known_tasks: Sequence[str]
+    problems: Problems, prop: Property, where: Where, written: Mapping[str, Any], defaults: Mapping[str, Any], known_tasks: Sequence[str]
 ) -> list[Combination]:
     """Every combination of the values that `given` (at `where` in the file) and the applicable defaults list."""
     fields = prop.parameters.model_fields
-    instead = {INSTEAD[name] for name in given if name in INSTEAD}
+    instead = {INSTEAD[name] for name in written if name in INSTEAD}
     places: dict[str, Where] = {name: ("defaults", name) for name in defaults if name in fields and name not in instead}
-    values = {name: defaults[name] for name in places} | dict(given)
-    places |= {name: (*where, name) for name in given}
-    listed = [name for name in ("task", *given, *values) if name in values and _is_listed(prop, name, values[name])]
+    values = {name: defaults[name] for name in places} | dict(written)
+    places |= {name: (*where, name) for name in written}
+    listed = [name for name in ("task", *written, *values) if name in values and _is_listed(prop, name, values[name])]
     nested = {
         name: _nested(problems, places[name], values[name], defaults, known_tasks)
         for name, info in fields.items()
         if name in values and is_nested(info)
     }
-    axes = _axes(problems, list(dict.fromkeys(one for one in listed if one not in nested)), values, places)
+    axes = _axes(problems, list(dict.fromkeys(name for name in listed if name not in nested)), values, places)
     if axes is None:
         return []
     broken = {name for name, picks in nested.items() if not picks}
     axes = {name: picks for name, picks in nested.items() if picks} | axes
     if nested and not _few_enough(problems, (*where, next(iter(nested))), prod(map(len, axes.values()))):
         return []
-    found: list[Combination] = []
+    expanded: list[Combination] = []
     for picks in itertools.product(*axes.values()):
         picked = dict(zip(axes, picks, strict=True))
         chosen = values | {name: pick.value for name, pick in picked.items()}
         origins = places | {name: (*places[name], *pick.where) for name, pick in picked.items()}
         parameters = _validate(problems, prop, where, chosen, origins, known_tasks, broken)
         if parameters is not None:
-            found.append((parameters, tuple(_ids(parameters, picked))))
-    return _distinct(found)
+            expanded.append((parameters, tuple(_ids(parameters, picked))))
+    return _distinct(expanded)
 
 
-def inner_names(prop: Property, given: Any) -> Iterator[str]:
+def inner_names(prop: Property, written: Any) -> Iterator[str]:
     """The names of the registered properties inside the parameters of a property, as written."""
     for name, info in prop.parameters.model_fields.items():
-        value = given.get(name) if isinstance(given, Mapping) and is_nested(info) else None
-        for one in value if isinstance(value, list) else [value]:
-            yield from (key for key in one if key in PROPERTIES) if isinstance(one, Mapping) else ()
+        value = written.get(name) if isinstance(written, Mapping) and is_nested(info) else None
+        for item in value if isinstance(value, list) else [value]:
+            yield from (key for key in item if key in PROPERTIES) if isinstance(item, Mapping) else ()
 
 
 def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str, Any], known_tasks: Sequence[str]) -> list[Pick]:
@@ -170,36 +170,37 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
     Its parameters may be lists, and have defaults, like those of any property.
     """
     several = value if isinstance(value, list) else [value]
-    found: list[Pick] = []
-    for i, one in enumerate(several):
+    picks: list[Pick] = []
+    for i, item in enumerate(several):
         below: Where = (i,) if isinstance(value, list) else ()
         place = (*where, *below)
-        if not isinstance(one, Mapping) or len(one) != 1:
-            problems.at_value(place, f"must be one property with its parameters, such as {{reuse: {{task: addition}}}}, got {show(one)}")
+        if not isinstance(item, Mapping) or len(item) != 1:
+            problems.at_value(place, f"must be one property with its parameters, such as {{reuse: {{task: addition}}}}, got {show(item)}")
             return []
-        ((name, given),) = one.items()
-        problem = inner_problem(name, given)
-        if problem and isinstance(given, Mapping):
+        ((name, written),) = item.items()
+        problem = inner_problem(name, written)
+        if problem and isinstance(written, Mapping):
             problems.at_key((*place, name), problem, about=place)
         elif problem:
-            problems.at_value((*place, name), f"{problem}, got {show(given)}")
+            problems.at_value((*place, name), f"{problem}, got {show(written)}")
         for key in () if problem else OUTER:
-            if key in given:
-                told = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it beside {where[-1]!r}"
-                told = f"{name!r} is judged once inside another property; leave 'max_n' out" if key == "max_n" else told
-                problems.at_key((*place, name, key), told, about=(*place, name))
-                problem = told
+            if key in written:
+                text = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it beside {where[-1]!r}"
+                text = f"{name!r} is estimated once inside another property; leave 'max_n' out" if key == "max_n" else text
+                problems.at_key((*place, name, key), text, about=(*place, name))
+                problem = text
         if problem:
             return []
         inner = PROPERTIES.get(name)
-        expanded = combinations(problems, inner, (*place, name), given, {k: v for k, v in defaults.items() if k not in OUTER}, known_tasks)
+        inherited = {key: default for key, default in defaults.items() if key not in OUTER}
+        expanded = combinations(problems, inner, (*place, name), written, inherited, known_tasks)
         if not expanded:
             return []
         prefix = (name,) if len(several) > 1 else ()
-        found += [Pick(below, {name: inside.model_dump(mode="json", exclude_unset=True)}, (*prefix, *ids)) for inside, ids in expanded]
+        picks += [Pick(below, {name: inside.model_dump(mode="json", exclude_unset=True)}, (*prefix, *ids)) for inside, ids in expanded]
     if not several:
         problems.at_value(where, "an empty list makes no test; give a property with its parameters")
-    return found
+    return picks
 
 
 def _is_listed(prop: Property, name: str, value: Any) -> bool:
@@ -281,7 +282,7 @@ def _slug(value: Any) -> str:
     if isinstance(value, dict) and len(value) == 1:
         text = _slug(next(iter(value.values())))
     elif isinstance(value, dict):
-        text = ",".join(f"{key}={_slug(one)}" for key, one in value.items())
+        text = ",".join(f"{key}={_slug(item)}" for key, item in value.items())
     elif isinstance(value, (list, tuple)):
         text = "-".join(map(_slug, value))
     else:
@@ -290,11 +291,11 @@ def _slug(value: Any) -> str:
     return text or "empty"
 
 
-def _distinct(found: list[Combination]) -> list[Combination]:
+def _distinct(written: list[Combination]) -> list[Combination]:
     """With a number after those ids that would otherwise repeat: different values can look alike once made safe for ids."""
     taken: set[tuple[str, ...]] = set()
     distinct: list[Combination] = []
-    for parameters, ids in found:
+    for parameters, ids in written:
         if ids in taken:
             *first, last = ids
             ids = (*first, unique_name(last, lambda label, first=first: (*first, label) in taken))  # type: ignore[misc]

@@ -25,7 +25,7 @@ class Problems:
     """A collector of mistakes in one document. The same mistake at the same place counts once."""
 
     document: Document
-    _found: dict[tuple[Mark, str], SpecError] = field(default_factory=dict)
+    _errors: dict[tuple[Mark, str], SpecError] = field(default_factory=dict)
 
     def at_value(self, where: Where, text: str) -> None:
         """A mistake in the value at `where`."""
@@ -38,15 +38,15 @@ class Problems:
     def _add(self, mark: Mark, about: Where, text: str) -> None:
         label = dotted(about)
         text = f"{label}: {text}" if label else text
-        self._found.setdefault((mark, text), SpecError(self.document.path, mark.line, mark.column, text))
+        self._errors.setdefault((mark, text), SpecError(self.document.path, mark.line, mark.column, text))
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._errors)
 
     def raise_if_any(self) -> None:
         """Raise `SpecErrors` if a mistake was found."""
-        if self._found:
-            raise SpecErrors([self._found[key] for key in sorted(self._found)])
+        if self._errors:
+            raise SpecErrors([self._errors[key] for key in sorted(self._errors)])
 
 
 def dotted(where: Where) -> str:

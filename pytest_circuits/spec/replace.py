@@ -26,11 +26,14 @@ def replace_models(models: Models, paths: Mapping[str, str]) -> tuple[dict[str, 
     loader and fixture. Raises `OptionError` for a pattern that matches nothing, several directories in the place of one checkpoint, and
     a reference that is none or lacks its prefix.
     """
-    found = {name: _entry(name, sources[0], paths[name]) if name in paths else sources for name, sources in models.items()}
-    for name, sources in found.items():
-        found[name] = tuple(_single(one, one.name, paths[one.name]) if one.name != name and one.name in paths else one for one in sources)
-    known = {*found, *(one.name for sources in found.values() for one in sources)}
-    return found, frozenset(known & set(paths))
+    replaced = {name: _entry(name, sources[0], paths[name]) if name in paths else sources for name, sources in models.items()}
+    for name, sources in replaced.items():
+        replaced[name] = tuple(
+            _single(source, source.name, paths[source.name]) if source.name != name and source.name in paths else source
+            for source in sources
+        )
+    known = {*replaced, *(source.name for sources in replaced.values() for source in sources)}
+    return replaced, frozenset(known & set(paths))
 
 
 def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
@@ -38,7 +41,7 @@ def _entry(name: str, like: ModelSource, path: str) -> tuple[ModelSource, ...]:
     if not is_glob(Path.cwd(), path):
         return (_single(like, name, path),)
     matched = _matching(name, path)
-    return series(name, [CheckpointMatch(one, os.path.basename(one)) for one in matched], like)
+    return series(name, [CheckpointMatch(directory, os.path.basename(directory)) for directory in matched], like)
 
 
 def _single(source: ModelSource, name: str, path: str) -> ModelSource:
@@ -70,7 +73,7 @@ def _reference(name: str, written: str) -> str | None:
 
 
 def _matching(name: str, pattern: str) -> list[str]:
-    found = directories(Path.cwd(), pattern)
-    if not found:
+    matches = directories(Path.cwd(), pattern)
+    if not matches:
         raise OptionError(f"--circuits-model {name}={pattern}: no directory matches (looked for {absolute(Path.cwd(), pattern)})")
-    return found
+    return matches

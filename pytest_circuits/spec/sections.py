@@ -28,7 +28,7 @@ def section(problems: Problems, name: str, read: Callable[[str, dict[str, Any]],
     if not isinstance(entries, dict):
         problems.at_value((name,), f"must be a mapping from names to entries, got {show(entries)}")
         return {}
-    found: dict[str, S] = {}
+    sources: dict[str, S] = {}
     for key, entry in entries.items():
         wrong = name_problem(key)
         if wrong:
@@ -39,10 +39,10 @@ def section(problems: Problems, name: str, read: Callable[[str, dict[str, Any]],
         for option, value in entry.items():
             if value is None:
                 problems.at_key((name, key, option), "has no value; write one, or leave the key out")
-        made = read(key, {option: value for option, value in entry.items() if value is not None})
-        if made is not None:
-            found[key] = made
-    return found
+        source = read(key, {option: value for option, value in entry.items() if value is not None})
+        if source is not None:
+            sources[key] = source
+    return sources
 
 
 def validated(problems: Problems, model: type[M], data: dict[str, Any], where: Where, what: str = "key") -> M | None:
@@ -67,13 +67,13 @@ def read_model(
     """
     where = ("models", name)
     if "=" in name:
-        told = "a model's name holds no '=', which separates name and path in --circuits-model"
-        problems.at_key(where, f"the name {name!r} is not allowed; {told}", about=("models",))
+        rule = "a model's name holds no '=', which separates name and path in --circuits-model"
+        problems.at_key(where, f"the name {name!r} is not allowed; {rule}", about=("models",))
     parsed = validated(problems, ModelEntry, entry, where)
     written = problems.document.data["models"][name]  # with keys that have no value, which is reported elsewhere
-    given = [kind for kind in MODEL_KINDS if kind in written]
-    if len(given) != 1 and not (not given and "checkpoints" in written):
-        got = " and ".join(given) or "none of them"
+    kinds = [kind for kind in MODEL_KINDS if kind in written]
+    if len(kinds) != 1 and not (not kinds and "checkpoints" in written):
+        got = " and ".join(kinds) or "none of them"
         problems.at_key(where, f"a model needs exactly one of path, loader and fixture, got {got}")
         return None
     wrong = [key for key in NOT_OF_SERIES if key in written and "checkpoints" in written]
@@ -84,7 +84,7 @@ def read_model(
     options = parsed.model_dump(exclude={"path", "checkpoints"})
     plain = ModelSource(name, path=None if parsed.path is None else model_path(folder, parsed.path), **options)
     if parsed.checkpoints is None:
-        return (plain,) if given else None
+        return (plain,) if kinds else None
     return read_series(problems, folder, name, parsed, plain, replaced=name in replaced)
 
 
@@ -93,9 +93,9 @@ def read_task(problems: Problems, folder: Path, name: str, entry: dict[str, Any]
     where = ("tasks", name)
     kinds = [kind for kind in TASK_KINDS if kind in problems.document.data["tasks"][name]]
     if len(kinds) != 1:
-        given = f", got {' and '.join(kinds)}" if kinds else ""
+        got = f", got {' and '.join(kinds)}" if kinds else ""
         near = f"; {suggestion(next(iter(entry)), TASK_KINDS)}" if entry and not kinds else ""
-        problems.at_key(where, f"a task needs exactly one of builtin, file, loader and fixture{given}{near}")
+        problems.at_key(where, f"a task needs exactly one of builtin, file, loader and fixture{got}{near}")
         return None
     if kinds[0] not in entry:  # it has no value, which is reported elsewhere
         return None
@@ -118,6 +118,6 @@ def _builtin(problems: Problems, name: str, entry: Mapping[str, Any]) -> TaskSou
         near = suggestion(wanted if isinstance(wanted, str) else "", TASKS)
         problems.at_value((*where, "builtin"), f"unknown built-in task {show(wanted)}; {near}")
         return None
-    given = {key: value for key, value in entry.items() if key != "builtin"}
-    parameters = validated(problems, TASKS.get(wanted).Parameters, given, where, "parameter")
+    options = {key: value for key, value in entry.items() if key != "builtin"}
+    parameters = validated(problems, TASKS.get(wanted).Parameters, options, where, "parameter")
     return None if parameters is None else TaskSource.make(name, "builtin", wanted, parameters.model_dump(mode="json"))

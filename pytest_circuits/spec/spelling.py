@@ -46,36 +46,36 @@ def faults(error: ValidationError, model: type[BaseModel], data: Any, what: str 
     validator if there is one, else a description of everything that is allowed.
     """
     schema = _schema(model)
-    details = [(_real(one["loc"], data), one) for one in error.errors(include_url=False)]
-    spoken = {where for where, one in details if one["type"] in _EXACT}
+    details = [(_real(error_details["loc"], data), error_details) for error_details in error.errors(include_url=False)]
+    spoken = {where for where, error_details in details if error_details["type"] in _EXACT}
     deeper = {where[:i] for where, _ in details for i in range(len(where))}
     seen: set[Fault] = set()
-    for where, one in details:
-        if one["type"] not in (*_EXACT, "missing", "extra_forbidden") and (where in spoken or where in deeper):
+    for where, error_details in details:
+        if error_details["type"] not in (*_EXACT, "missing", "extra_forbidden") and (where in spoken or where in deeper):
             continue
-        fault = _fault(where, one, schema, data, what)
+        fault = _fault(where, error_details, schema, data, what)
         if fault not in seen:
             seen.add(fault)
             yield fault
 
 
-def _fault(where: Where, one: Mapping[str, Any], schema: Schema, data: Any, what: str) -> Fault:
-    kind, value = one["type"], _get(data, where)
+def _fault(where: Where, error_details: Mapping[str, Any], schema: Schema, data: Any, what: str) -> Fault:
+    kind, value = error_details["type"], _get(data, where)
     if kind == "missing":
-        return Fault(where, f"the {what} {str(one['loc'][-1])!r} is missing", on_key=True)
+        return Fault(where, f"the {what} {str(error_details['loc'][-1])!r} is missing", on_key=True)
     if kind == "extra_forbidden":
         allowed = _keys(_find(schema, schema, where[:-1]), schema)
         return Fault(where, f"unknown {what} {str(where[-1])!r}; {suggestion(str(where[-1]), allowed)}", on_key=True, about=where[:-1])
     if kind == "value_error":
-        return Fault(where, str(one["ctx"]["error"]), on_key=isinstance(value, dict))
+        return Fault(where, str(error_details["ctx"]["error"]), on_key=isinstance(value, dict))
     if kind == "finite_number":
         return Fault(where, f"must be a finite number, got {show(value)}")
     known = _must_be(_find(schema, schema, where), schema, value)
-    return Fault(where, known or f"{one['msg'][:1].lower()}{one['msg'][1:]}, got {show(value)}")
+    return Fault(where, known or f"{error_details['msg'][:1].lower()}{error_details['msg'][1:]}, got {show(value)}")
 
 
-def _must_be(found: Schema, root: Schema, value: Any) -> str | None:
-    words = describe(found, root)
+def _must_be(part: Schema, root: Schema, value: Any) -> str | None:
+    words = describe(part, root)
     if not words:
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -83,7 +83,7 @@ def _must_be(found: Schema, root: Schema, value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         words = words.removeprefix("a whole number of ").removeprefix("a whole number ")
     text = f"must be {words}, got {show(value)}"
-    options = _resolve(found, root).get("enum", [])
+    options = _resolve(part, root).get("enum", [])
     if isinstance(value, str) and options:
         return f"{show(value)} is not allowed; {suggestion(value, options)}"
     scalar = isinstance(value, (int, float, bool)) and words.startswith("text")
@@ -98,7 +98,7 @@ def describe(schema: Schema, root: Schema) -> str:
     if "enum" in schema:
         return f"one of {', '.join(map(str, schema['enum']))}"
     if "anyOf" in schema or "oneOf" in schema:
-        options = [describe(one, root) for one in schema.get("anyOf", schema.get("oneOf", ())) if one.get("type") != "null"]
+        options = [describe(option, root) for option in schema.get("anyOf", schema.get("oneOf", ())) if option.get("type") != "null"]
         return " or ".join(dict.fromkeys(options)) if all(options) else ""
     kind = schema.get("type", "")
     if kind == "array":
@@ -179,9 +179,9 @@ def _find(schema: Schema, root: Schema, where: Where) -> Schema:
     if not where:
         return schema
     for option in schema.get("anyOf", ()):
-        found = _find(option, root, where)
-        if found:
-            return found
+        part = _find(option, root, where)
+        if part:
+            return part
     step, rest = where[0], where[1:]
     if isinstance(step, int):
         items = schema.get("items")

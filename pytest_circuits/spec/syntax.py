@@ -64,7 +64,7 @@ def explain(problem: Exception, brackets: list[tuple[str, int, int]], at: tuple[
 
 def _words(text: str, context: str) -> str:
     for pattern, words in _WORDS:
-        found = re.search(pattern, text)
-        if found:
-            return words.format(*found.groups())
+        match = re.search(pattern, text)
+        if match:
+            return words.format(*match.groups())
     return f"not valid YAML: {', '.join(part for part in (context, text) if part)}"

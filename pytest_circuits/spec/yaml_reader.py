@@ -124,8 +124,8 @@ class _Composer:
         root = self.node(0)
         if not isinstance(root.value, dict):
             empty = root.value is None
-            told = "the file is empty; a spec needs" if empty else "a spec is a mapping with the keys"
-            self.refuse(event, f"{told} version, models and claims", Mark(1, 1) if empty else None)
+            text = "the file is empty; a spec needs" if empty else "a spec is a mapping with the keys"
+            self.refuse(event, f"{text} version, models and claims", Mark(1, 1) if empty else None)
         self.tokens.take()
         if not self.tokens.check_event(ev.StreamEndEvent):
             self.refuse(self.tokens.ahead(), "a second document starts here ('---'); a spec file holds one")
@@ -244,10 +244,10 @@ def _decode(content: bytes, path: str) -> str:
 
 
 def _refuse_characters(text: str, path: str) -> None:
-    found = yaml_reader.Reader.NON_PRINTABLE.search(text) or _BREAKS.search(text)
-    if found:
-        problem = f'the character U+{ord(found[0]):04X} is not allowed; in double quotes it can be written as an escape such as "\\u2028"'
-        raise SpecError(path, *_place(text[: found.start()]), problem)
+    match = yaml_reader.Reader.NON_PRINTABLE.search(text) or _BREAKS.search(text)
+    if match:
+        problem = f'the character U+{ord(match[0]):04X} is not allowed; in double quotes it can be written as an escape such as "\\u2028"'
+        raise SpecError(path, *_place(text[: match.start()]), problem)
     tab = _TAB.search(text)
     if tab:
         raise SpecError(path, *_place(text[: tab.end() - 1]), "a tab in the indentation; YAML is indented with spaces")

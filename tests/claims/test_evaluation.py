@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_circuits.claims.evaluation import evaluate_claim, measure
-from pytest_circuits.claims.refutation_level import LEVELS, smallest
+from pytest_circuits.claims.refutation_level import LEVELS, smallest_level
 from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
@@ -104,7 +104,7 @@ def test_levels_are_bisected():
     for own in (0.5, 0.05, 0.01, 0.00001):
         for last in (own, *(level for level in LEVELS if level < own)):
             asked = []
-            assert smallest(own, lambda level, asked=asked, last=last: asked.append(level) or level >= last) == last
+            assert smallest_level(own, lambda level, asked=asked, last=last: asked.append(level) or level >= last) == last
             assert len(asked) <= 4 and len(set(asked)) == len(asked)
 
 
@@ -118,7 +118,7 @@ def test_the_level_is_a_p_value_where_the_claim_just_holds():
         def refuted(level, x=x):
             return betting_interval(x, 1 - level)[1] < 0.3
 
-        found.append(smallest(0.2, refuted) if refuted(0.2) else 1.0)
+        found.append(smallest_level(0.2, refuted) if refuted(0.2) else 1.0)
     found = np.array(found)
     assert (found <= 0.2).mean() > 0.02  # the test can fail: some are refuted
     for level in LEVELS:

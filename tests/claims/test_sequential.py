@@ -71,9 +71,9 @@ def question(model, register):
 
 
 def test_examples_are_doubled_up_to_the_most():
-    assert looks.sizes(16, 128) == [16, 32, 64, 128]
-    assert looks.sizes(100, 450) == [100, 200, 400, 450]
-    assert looks.sizes(100, 100) == looks.sizes(100, 7) == [100]
+    assert looks.look_sizes(16, 128) == [16, 32, 64, 128]
+    assert looks.look_sizes(100, 450) == [100, 200, 400, 450]
+    assert looks.look_sizes(100, 100) == looks.look_sizes(100, 7) == [100]
 
 
 def test_tasks_grow_side_by_side_and_stop_at_the_most(question):
@@ -81,12 +81,12 @@ def test_tasks_grow_side_by_side_and_stop_at_the_most(question):
     large = TaskSource.make("sva", "builtin", "sva", {"n": 500})
     asked = question(max_n=100, tasks={"ioi": IOI, "boolean": other, "sva": large})
     prop = looks.property_of(asked)
-    planned = looks.planned(prop, asked.parameters, asked.tasks)
+    planned = looks.tasks_of_looks(prop, asked.parameters, asked.tasks)
     assert [[one[name].grown for name in asked.tasks] for one in planned] == [
         [(), (), ()], [(32,), (100,), ()], [(32, 64), (100,), ()], [(32, 64, 100), (100,), ()],
     ]  # fmt: skip
-    assert looks.spent(0.9, 4) == pytest.approx(0.975)
-    assert looks.spent(0.9, 1) == 0.9
+    assert looks.confidence_per_look(0.9, 4) == pytest.approx(0.975)
+    assert looks.confidence_per_look(0.9, 1) == 0.9
 
 
 def test_without_max_n_there_is_one_look_and_nothing_is_told_of_it(lab, question):
@@ -167,7 +167,7 @@ def test_where_it_is_of_no_use_one_look_is_taken_and_the_reason_told(question, g
     asked = question(grows=grows, max_n=64, tasks={"ioi": task}, **parameters)
     prop = looks.property_of(asked)
     assert told in looks.problem_with_max_n(prop, asked.parameters, asked.tasks)
-    assert looks.planned(prop, asked.parameters, asked.tasks) == [asked.tasks]
+    assert looks.tasks_of_looks(prop, asked.parameters, asked.tasks) == [asked.tasks]
     without = replace(asked, parameters=asked.parameters.model_copy(update={"max_n": None}))
     assert looks.problem_with_max_n(prop, without.parameters, asked.tasks) is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_circuits.claims.replication import reseeded, reseeded_task
+from pytest_circuits.claims.replication import reseed_parameters, reseed_task
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.stats.split import split_by_group
@@ -82,19 +82,19 @@ def test_a_plan_is_made_for_the_same_prompts(box):
 
 def test_prompts_of_another_seed_are_other_prompts_on_other_sides():
     source = TaskSource.make("t", "builtin", "addition", {"n": 100, "seed": 0})
-    first, second = load_source(source), load_source(reseeded_task(source, 1))
+    first, second = load_source(source), load_source(reseed_task(source, 1))
     assert len({p.clean for p in first} & {p.clean for p in second}) < 10
     groups = [str(i) for i in range(40)]
     assert split_by_group(groups, 0.5, 0)[1].tolist() != split_by_group(groups, 0.5, 1)[1].tolist()
-    assert reseeded_task(source, 0) == source
+    assert reseed_task(source, 0) == source
 
 
 def test_a_property_inside_another_one_is_judged_on_the_same_new_split():
     parameters = PROPERTIES.get("trajectory").parameters(of={"reuse": {"task": "t", "split_seed": 2}}, shape="spread")
-    made = reseeded(parameters, 5)
+    made = reseed_parameters(parameters, 5)
     assert made.of.parameters.split_seed == 7 and parameters.of.parameters.split_seed == 2
     assert made.model_copy(update={"of": parameters.of}) == parameters
-    assert reseeded(parameters, 0) is parameters
+    assert reseed_parameters(parameters, 0) is parameters
 
 
 def test_no_baseline_is_kept_of_other_prompts(box, monkeypatch):

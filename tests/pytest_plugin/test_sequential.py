@@ -87,7 +87,7 @@ def test_a_property_of_discovery_examples_refuses_it(box):
 def test_a_property_inside_another_one_takes_no_further_looks(box):
     box.spec("open:\n  trajectory: {of: {stated: {max_n: 50}}, shape: spread}\n  at_most: 0.5", header=header("tiny: {path: model}", TASKS))
     assert box.run().ret == 2
-    box.result.stdout.fnmatch_lines(["*'stated' is judged once inside another property; leave 'max_n' out*"])
+    box.result.stdout.fnmatch_lines(["*'stated' is estimated once inside another property; leave 'max_n' out*"])
 
 
 def test_a_task_that_cannot_make_so_many_prompts_makes_the_claim_invalid(box):

@@ -11,108 +11,35 @@ def test_shared_core(circuits):
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ...claims.replication import reseeded, reseeded_task, unchanged
+from ...claims.replication import replication_warnings, reseed_parameters, reseed_task
 from ...claims.sequential import problem_with_max_n
 from ...core.claim import Claim
 from ...core.sources import ModelSource, TaskSource
 from ...core.unique_names import unique_names
-from ...core.verdict import CERTIFIED, EXPECTATIONS, Estimate
-from ...errors import CircuitsError, OptionError, suggestion
-from ...measurement.cost import Cost
+from ...core.verdict import CERTIFIED, EXPECTATIONS
+from ...errors import OptionError, suggestion
 from ...properties import PROPERTIES
 from ...properties.parameters import AnyParameters, task_names
 from ...properties.protocol import Property
 from ...tasks import TASKS
 from .adapters import model_source, parts, task_source
 from .bounds import stated_bound
-from .drift import check_other, taken
+from .drift import check_other, name_against
+from .measured import Measured
+from .validation import name_tasks, validate
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ...claims.evaluation import MeasuredOutcome
-    from ...core.results import Description
     from ...measurement.trials import TrialAnswer
     from ...tasks.base import PromptPair, Task
     from ..session import Session
 
     Pairs = Iterable[PromptPair | Mapping[str, Any]]
-
-B = TypeVar("B", bound="BaseModel")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A property as it was measured: an estimate, or the reason why there is none. Prints as value, interval and n.
-
-    `claim` is what was measured: property, parameters, model or series, tasks, and what a drift compares with; it has no bound.
-    """
-
-    claim: Claim
-    measured: MeasuredOutcome
-    charged: list[bool] = field(default_factory=list, repr=False, compare=False)
-
-    @builtins.property
-    def outcome(self) -> Estimate | CircuitsError:
-        """The estimate, or the error that took its place."""
-        return self.measured.outcome
-
-    @builtins.property
-    def property(self) -> str:
-        """The name of the property."""
-        return self.claim.property
-
-    @builtins.property
-    def parameters(self) -> AnyParameters:
-        """The property's parameters."""
-        return self.claim.parameters  # type: ignore[no-any-return]
-
-    @builtins.property
-    def cost(self) -> Cost:
-        """What measuring it took."""
-        return self.measured.cost
-
-    @builtins.property
-    def description(self) -> Description | None:
-        """What the model is; None where it could not be opened."""
-        return self.measured.model
-
-    @builtins.property
-    def estimate(self) -> Estimate:
-        """The estimate. Raises `Invalid` (or the error that stopped the measurement) when there is none."""
-        if isinstance(self.outcome, CircuitsError):
-            raise self.outcome
-        return self.outcome
-
-    @builtins.property
-    def value(self) -> float:
-        """The estimated number."""
-        return self.estimate.value
-
-    @builtins.property
-    def interval(self) -> tuple[float, float]:
-        """Its interval."""
-        return self.estimate.interval
-
-    @builtins.property
-    def n(self) -> int:
-        """The number of examples."""
-        return self.estimate.n
-
-    @builtins.property
-    def details(self) -> Mapping[str, Any]:
-        """What a reader needs to believe it."""
-        return self.estimate.details
-
-    def __str__(self) -> str:
-        return f"invalid: {self.outcome}" if isinstance(self.outcome, CircuitsError) else str(self.outcome)
 
 
 class CircuitsFixture:
@@ -126,10 +53,10 @@ class CircuitsFixture:
 
         `name` is for reports. Raises `ModelError` for anything else; a directory that cannot be opened makes the claims about it invalid.
         """
-        called = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(parts(model)[0]).__name__)
-        made = CircuitsModel(self, called, model if tokenizer is None else (model, tokenizer), revision)
-        _ = made.source  # a value that can be no model is refused here
-        return made
+        label = name or (Path(str(model)).name if isinstance(model, (str, Path)) else type(parts(model)[0]).__name__)
+        opened = CircuitsModel(self, label, model if tokenizer is None else (model, tokenizer), revision)
+        _ = opened.source  # refuses a value that cannot be a model
+        return opened
 
     def series(self, models: Any, *, at: Sequence[float] | None = None, name: str | None = None) -> ModelSeries:
         """Several models in order, such as the checkpoints of a training run: a list of what `model` takes, or of what it returned, or a
@@ -138,26 +65,28 @@ class CircuitsFixture:
         `at` says where each stands, such as its step: by default a number of its name, else its place; models are put in the order of `at`.
         Raises `OptionError` for an empty series or places that are not all different, `ModelError` as `model`.
         """
-        from ...spec.checkpoints import CheckpointMatch, directories, numbers
+        from ...spec.checkpoints import directories, numbers
 
-        called = name or "series"
+        label = name or "series"
         if isinstance(models, (str, Path)):
-            found = [CheckpointMatch(path, Path(path).name) for path in directories(self._session.config.rootpath, str(models))]
-            if not found:
-                raise OptionError(f"no directory matches {str(models)!r}, relative to {self._session.config.rootpath}")
-            models = [one.path for one in found]
-        made = [one if isinstance(one, CircuitsModel) else self.model(one) for one in models]
-        if not made:
+            pattern = str(models)
+            models = directories(self._session.config.rootpath, pattern)
+            if not models:
+                raise OptionError(f"no directory matches {pattern!r}, relative to {self._session.config.rootpath}")
+        members = [model if isinstance(model, CircuitsModel) else self.model(model) for model in models]
+        if not members:
             raise OptionError("a series needs at least one model, got none")
-        places = [float(a) for a in at] if at is not None else numbers([one.name for one in made])
-        places = [float(i) for i in range(len(made))] if places is None else places
-        if len(places) != len(made):
-            raise OptionError(f"`at` has {len(places)} places for {len(made)} models")
+        places = [float(a) for a in at] if at is not None else numbers([member.name for member in members])
+        places = [float(i) for i in range(len(members))] if places is None else places
+        if len(places) != len(members):
+            raise OptionError(f"`at` has {len(places)} places for {len(members)} models")
         if not all(map(isfinite, places)) or len(set(places)) < len(places):
             raise OptionError(f"`at` must be different finite numbers, got {', '.join(f'{a:g}' for a in places)}")
-        order = sorted(range(len(made)), key=lambda i: places[i])
-        labels = unique_names([f"{called}@{made[i].name}" for i in order])
-        return ModelSeries(self, called, tuple(replace(made[i], name=one, at=places[i]) for i, one in zip(order, labels, strict=True)))
+        order = sorted(range(len(members)), key=lambda i: places[i])
+        names = unique_names([f"{label}@{members[i].name}" for i in order])
+        return ModelSeries(
+            self, label, tuple(replace(members[i], name=unique, at=places[i]) for i, unique in zip(order, names, strict=True))
+        )
 
     def task(self, task: str | Path | Task | Pairs, *, name: str | None = None, **parameters: Any) -> TaskSource:
         """A built-in task, a JSONL file (relative to pytest's root directory), a callable "pkg.mod:function", a `Task`, or prompt pairs.
@@ -184,9 +113,9 @@ class CircuitsFixture:
 
         model = task_parameters(kind, target)
         assert model is not None
-        checked = _validated(model, parameters, f"task {name!r}")
+        checked = validate(model, parameters, f"task {name!r}")
         source = TaskSource.make(name, kind, target, checked.model_dump(mode="json", exclude_none=kind == "file"))
-        return reseeded_task(source, self._session.seed)
+        return reseed_task(source, self._session.seed)
 
     def measure(self, name: str, model: CircuitsModel | ModelSeries, **parameters: Any) -> Measured:
         """Measure a property of a model, or one over a series. `task=` or `tasks=` take what `task(…)` returned; all else are the
@@ -200,15 +129,15 @@ class CircuitsFixture:
             raise OptionError(f"unknown property {name!r}; {suggestion(name, PROPERTIES)}")
         prop: Property = PROPERTIES.get(name)
         tasks: dict[str, TaskSource] = {}
-        parameters, against = taken(self, name, parameters)
-        given = {key: _named(value, tasks) for key, value in parameters.items()}
-        checked: AnyParameters = reseeded(_validated(prop.parameters, given, prop.name), self._session.seed)
-        strangers = sorted(set(task_names(checked)) - set(tasks))
-        if strangers:
-            raise OptionError(f"{name}: no task {strangers[0]!r} was handed over; pass circuits.task({strangers[0]!r}), not its name")
-        wrong = problem_with_max_n(prop, checked, tasks)
-        if wrong:
-            raise OptionError(wrong)
+        parameters, against = name_against(name, parameters, self._opened)
+        arguments = {key: name_tasks(value, tasks) for key, value in parameters.items()}
+        checked: AnyParameters = reseed_parameters(validate(prop.parameters, arguments, prop.name), self._session.seed)
+        unknown = sorted(set(task_names(checked)) - set(tasks))
+        if unknown:
+            raise OptionError(f"{name}: task {unknown[0]!r} is given by name; pass circuits.task({unknown[0]!r})")
+        problem = problem_with_max_n(prop, checked, tasks)
+        if problem:
+            raise OptionError(problem)
         if isinstance(model, ModelSeries) and not prop.over_series:
             raise OptionError(f"{name} is about one model: measure it on each (`for model in series`), or ask for its trajectory")
         sources = tuple(each.source for each in model) if isinstance(model, ModelSeries) else (model.source,)
@@ -216,6 +145,9 @@ class CircuitsFixture:
         series = sources if prop.over_series else ()
         claim = Claim(name, checked, sources[-1], tasks, series, against, entry=model.name)
         return Measured(claim, measure(self._session.executor(), claim))
+
+    def _opened(self, model: Any) -> CircuitsModel:
+        return model if isinstance(model, CircuitsModel) else self.model(model)
 
     def check(
         self,
@@ -246,26 +178,20 @@ class CircuitsFixture:
         session, item = self._session, self._session.item
         assert item is not None
         about = replace(about, bound=bound, expect=expect, name=claim or item.name.partition("[")[0])
-        evaluation = evaluate_claim(session.executor(), about, replace(measured.measured, cost=self._cost(measured)))
-        evaluation = with_warnings(evaluation, session.executor(), about, unchanged(about.tasks, session.seed))
+        evaluation = evaluate_claim(session.executor(), about, replace(measured.measured, cost=measured.charge()))
+        evaluation = with_warnings(evaluation, session.executor(), about, replication_warnings(about.tasks, session.seed))
         if session.mutation is not None:
             session.mutation.add(item.nodeid, about, evaluation)
         record = session.record(evaluation, about, line=(item.reportinfo()[1] or 0) + 1)
         settle(record, session)
         return measured
 
-    @staticmethod
-    def _cost(measured: Measured) -> Cost:
-        """What it cost, for the first claim about it; further claims about the same measurement cost nothing."""
-        already, measured.charged[:] = bool(measured.charged), [True]
-        return Cost() if already else measured.measured.cost
-
 
 @dataclass(frozen=True)
 class CircuitsModel:
     """A model of the session: `value` is the path, hub id, module, (module, tokenizer) or `Subject` that was given."""
 
-    bench: CircuitsFixture
+    fixture: CircuitsFixture
     name: str
     value: Any
     revision: str | None = None
@@ -275,11 +201,11 @@ class CircuitsModel:
     def source(self) -> ModelSource:
         """Which model this is now: a module whose weights were changed since is another one."""
         named = ModelSource(self.name, revision=self.revision, at=self.at)
-        return model_source(self.bench._session, named, self.value, "what was given to circuits.model")
+        return model_source(self.fixture._session, named, self.value, "what was given to circuits.model")
 
     def measure(self, name: str, **parameters: Any) -> Measured:
         """Any registered property of this model."""
-        return self.bench.measure(name, self, **parameters)
+        return self.fixture.measure(name, self, **parameters)
 
     def drift(self, of: Mapping[str, Any], against: Any, **parameters: Any) -> Measured:
         """How far it is from a release: `of={"reuse": {"task": task, "p": 0.8}}`, `against` another model or what `model` takes."""
@@ -305,20 +231,20 @@ class CircuitsModel:
         """
         from ...measurement.trials import answered, trial_of
 
-        lab = self.bench._session.executor()
-        task = None if like is None else lab.task(like)
-        return answered(lab, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
+        executor = self.fixture._session.executor()
+        task = None if like is None else executor.task(like)
+        return answered(executor, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
 
-    def circuits(self, task: TaskSource, **parameters: Any) -> Circuits:
+    def circuits(self, task: TaskSource, **parameters: Any) -> TaskCircuits:
         """The per-example circuits of a task (`attribution`, `size`, `rounding` …), to ask properties of."""
-        return Circuits(self, task, parameters)
+        return TaskCircuits(self, task, parameters)
 
 
 @dataclass(frozen=True)
 class ModelSeries:
     """Models in the order of their `at`; iterating gives each."""
 
-    bench: CircuitsFixture
+    fixture: CircuitsFixture
     name: str
     models: tuple[CircuitsModel, ...]
 
@@ -330,7 +256,7 @@ class ModelSeries:
 
     def measure(self, name: str, **parameters: Any) -> Measured:
         """Any registered property over a series."""
-        return self.bench.measure(name, self, **parameters)
+        return self.fixture.measure(name, self, **parameters)
 
     def trajectory(self, of: Mapping[str, Any], shape: str, **parameters: Any) -> Measured:
         """How a property moves over the series: `of={"reuse": {"task": task, "p": 0.8}}`, `shape="no_drop"`."""
@@ -338,7 +264,7 @@ class ModelSeries:
 
 
 @dataclass(frozen=True)
-class Circuits:
+class TaskCircuits:
     """Circuits of one task under one choice of attribution and size; properties are measured when asked for."""
 
     model: CircuitsModel
@@ -360,30 +286,3 @@ class Circuits:
     def jaccard(self, other: TaskSource, p: float = 0.95, **more: Any) -> Measured:
         """Overlap of the shared sets of this task and another."""
         return self.model.measure("jaccard", tasks=[self.task, other], p=p, **self.parameters, **more)
-
-
-def _named(value: Any, tasks: dict[str, TaskSource]) -> Any:
-    """Tasks are handed to properties by name."""
-    if isinstance(value, TaskSource):
-        if tasks.setdefault(value.name, value) != value:
-            raise OptionError(f"two different tasks are called {value.name!r}; give one of them another name=")
-        return value.name
-    if isinstance(value, Mapping):
-        return {key: _named(v, tasks) for key, v in value.items()}
-    return [_named(v, tasks) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-def _validated(model: type[B], given: Mapping[str, Any], what: str) -> B:
-    from pydantic import ValidationError
-
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as problem:
-        lines = []
-        for error in problem.errors():
-            where = ".".join(map(str, error["loc"]))
-            if error["type"] == "extra_forbidden":
-                lines.append(f"{what} has no parameter {where!r}; {suggestion(where, model.model_fields)}")
-            else:
-                lines.append(f"{what}{f', {where}' if where else ''}: {error['msg'].removeprefix('Value error, ')}")
-        raise OptionError("; ".join(lines)) from None

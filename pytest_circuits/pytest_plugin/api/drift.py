@@ -1,34 +1,46 @@
-"""Drift in Python: `against=` is another model, what the claim compares with, also inside a trajectory."""
+"""Drift in Python: `against=` is the model that the claim compares with, also for a drift inside a trajectory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import OptionError
 
 if TYPE_CHECKING:
     from ...core.sources import ModelSource
-    from .circuits import CircuitsFixture
 
 DRIFT = "drift"
 
 
-def taken(bench: CircuitsFixture, name: str, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], ModelSource | None]:
-    """The parameters of a property with the name of the model in `against` in place of the model, and that model; None for no drift.
+class NamedModel(Protocol):
+    """A model of the session: its name, and where it comes from."""
 
-    `against` is what `bench.model` takes, or returned. Raises `OptionError` for a drift without it, since a baseline belongs to a spec
-    file, and for bounds, which belong to `check`; `ModelError` as `bench.model`.
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def source(self) -> ModelSource:
+        """Which model it is."""
+
+
+def name_against(
+    name: str, parameters: Mapping[str, Any], open_model: Callable[[Any], NamedModel]
+) -> tuple[dict[str, Any], ModelSource | None]:
+    """The parameters of property `name` with the model in `against` replaced by its name, and that model; None where there is no drift.
+
+    `open_model` opens what the user gave. Raises `OptionError` for a drift without `against`, since a baseline belongs to a spec file, and
+    for bounds, which belong to `check`; and whatever `open_model` raises.
     """
-    given = dict(parameters)
     if name == DRIFT:
-        return _named(bench, given)
-    of = given.get("of")
+        return _name_against(dict(parameters), open_model)
+    of = parameters.get("of")
     if not isinstance(of, Mapping) or not isinstance(of.get(DRIFT), Mapping):
-        return given, None
-    inner, source = _named(bench, dict(of[DRIFT]))
-    return {**given, "of": {**of, DRIFT: inner}}, source
+        return dict(parameters), None
+    inner, source = _name_against(dict(of[DRIFT]), open_model)
+    return {**parameters, "of": {**of, DRIFT: inner}}, source
 
 
 def check_other(name: str, model: ModelSource, against: ModelSource | None) -> None:
@@ -37,14 +49,11 @@ def check_other(name: str, model: ModelSource, against: ModelSource | None) -> N
         raise OptionError(f"drift of {model.describe()} against itself says nothing: give against= another model")
 
 
-def _named(bench: CircuitsFixture, given: dict[str, Any]) -> tuple[dict[str, Any], ModelSource]:
-    from .circuits import CircuitsModel
-
+def _name_against(parameters: dict[str, Any], open_model: Callable[[Any], NamedModel]) -> tuple[dict[str, Any], ModelSource]:
     for key in ("within", "no_worse_by"):
-        if given.get(key) is not None:
+        if parameters.get(key) is not None:
             raise OptionError(f"{key} is how a spec writes a bound of drift; in Python give it to check: within=(-m, m) or at_least=-m")
-    value = given.get("against")
-    if value is None:
+    if parameters.get("against") is None:
         raise OptionError("drift in Python needs against=, the model to compare with: circuits.model(…); a baseline belongs to a spec file")
-    other = value if isinstance(value, CircuitsModel) else bench.model(value)
-    return {**given, "against": other.name}, other.source
+    other = open_model(parameters["against"])
+    return {**parameters, "against": other.name}, other.source

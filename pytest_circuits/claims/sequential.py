@@ -1,10 +1,10 @@
 """Sequential sampling: a claim that the first examples leave inconclusive is evaluated again with more, up to `max_n`.
 
 The numbers of examples are fixed before anything is measured: n, 2n, 4n …, max_n. The error is spent in equal parts over these planned
-looks (Bonferroni: each interval has confidence 1 − (1 − confidence)/looks), so that all of them hold together, whether
-sampling stops at the first look that settles the claim or goes on. With few looks this is cheaper than confidence sequences, which hold at every
-single example: for betting intervals of 64 to 1024 examples it costs 11–24% of width, a sequence 30–100% for means between 0.5 and
-0.8 (less than this only for means within 0.05 of the range's ends).
+looks (Bonferroni: each interval has confidence 1 − (1 − confidence)/looks), so that all of them hold together, whether sampling stops
+at the first look that settles the claim or goes on. With few looks this is cheaper than confidence sequences, which hold at every single
+example: for betting intervals of 64 to 1024 examples it costs 11–24% of width, a sequence 30–100% for means between 0.5 and 0.8 (less
+than this only for means within 0.05 of the range's ends).
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def test_looking_again_does_not_raise_the_error_rate(lab, question, monkeypatch)
     limit = 3 * (0.05 * 0.95 / runs) ** 0.5
     assert certified + refuted <= 0.05 + limit
     assert certified <= 0.025 + limit and refuted <= 0.025 + limit
-    monkeypatch.setattr(looks, "spent", lambda confidence, _: confidence)
+    monkeypatch.setattr(looks, "confidence_per_look", lambda confidence, _: confidence)
     careless = sum(settled(lab, question(max_n=256), draw, 0.0, runs))  # as if each look were the only one
     assert careless > 0.09
 

@@ -44,7 +44,7 @@ def test_of_prompts_that_cannot_be_drawn_anew_the_report_says_that_they_are_the_
     box.spec(SPEC, header=HEADER)
     box.run("--circuits-seed=1")
     (warning,) = box.claims["given"]["warnings"]
-    assert warning == "--circuits-seed draws no other prompts of swap, which are not made by a built-in task: only their split is new"
+    assert warning == "--circuits-seed draws no new prompts for swap, since no built-in task makes them: only their split is new"
     assert box.claims["drawn"]["warnings"] == []
     box.run()
     assert box.claims["given"]["warnings"] == []

@@ -17,6 +17,7 @@ from .ablation import ABLATIONS
 from .ablation.each import ablate_each
 from .ablation.run import ablate
 from .ablation.sweep import sweep
+from .ablation.trial import TrialAnswer, answer_of, trial_of
 from .attribution import METHODS
 from .attribution.conservation import conservation
 from .attribution.method import AttributeOptions, attribute
@@ -25,7 +26,6 @@ from .core.units import level_of
 from .errors import ModelError, OptionError, TaskError, UnitError
 from .inspection.locate import anatomy_of
 from .inspection.self_check import self_check
-from .measurement.trials import TrialAnswer, answer_of, trial_of
 from .model.contributions import contribution_norms
 from .model.encoding import EncodedTask, encode
 from .model.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer

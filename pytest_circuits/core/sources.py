@@ -10,6 +10,11 @@ from typing import Any
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
+def freeze(options: Mapping[str, Any] | None) -> str:
+    """Options as canonical JSON: hashable, and part of cache keys."""
+    return json.dumps(dict(options or {}), sort_keys=True)
+
+
 @dataclass(frozen=True)
 class ModelSource:
     """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`.
@@ -55,7 +60,7 @@ class TaskSource:
     @classmethod
     def make(cls, name: str, kind: str, target: str, parameters: Mapping[str, Any] | None = None) -> TaskSource:
         """With `parameters` given as a mapping."""
-        return cls(name, kind, target, json.dumps(dict(parameters or {}), sort_keys=True))
+        return cls(name, kind, target, freeze(parameters))
 
     @property
     def options(self) -> dict[str, Any]:

@@ -2,82 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any
 
-from ..ablation import ABLATIONS
+from ..ablation.trial import Trial, TrialAnswer, answer_of
 from ..core.sources import ModelSource
-from ..errors import CircuitsError, OptionError, TaskError, UnitError, suggestion
-from ..tasks.base import PromptPair, Task
+from ..errors import CircuitsError, TaskError
 from ..tasks.grammar.drawn import drawn_source
 from .requests import Ablate, Encode, Steps, ask, ask_all, freeze
 
-if TYPE_CHECKING:
-    from ..core.results import Outcome
-
 DRAWN = "drawn prompts"
-ONE_BY_ONE = ("constant", "activation", "corrupt")
-"""Where an ablation's values come from that need no other prompts."""
-
-
-@dataclass(frozen=True)
-class TrialAnswer:
-    """What became of one prompt: whether the answer is right, the metric, the answer's log-probability in nats; `intact` is the model as
-    it is on the same prompt.
-    """
-
-    correct: bool
-    metric: float
-    log_prob: float
-    intact: TrialAnswer | None = None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the intact model is right and the ablated one is not."""
-        return self.intact is not None and self.intact.correct and not self.correct
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One prompt pair and what is done to the model: `units` are removed, or everything but them."""
-
-    pair: PromptPair
-    units: tuple[str, ...] = ()
-    mode: Literal["remove", "keep"] = "remove"
-    kind: str = "zero"
-    options: str = "{}"
-    metric: str = "logit_diff"
-    scoring: Literal["choices", "argmax"] = "choices"
-    stop: Literal["digits"] | None = None
-
-    @property
-    def alike(self) -> tuple[Any, ...]:
-        """What trials have in common that are measured in one go."""
-        return self.mode, self.kind, self.options, self.metric, self.scoring, self.stop
-
-
-def trial_of(
-    pair: PromptPair, remove: Sequence[str] | None, keep: Sequence[str] | None, kind: str, metric: str, options: Mapping[str, Any],
-    like: Task | None,
-) -> Trial:  # fmt: skip
-    """A trial as users write it: one of `remove` and `keep`, or neither for the intact model. Raises `OptionError`."""
-    if remove is not None and keep is not None:
-        raise OptionError("give one of remove=… and keep=…, or neither for the intact model")
-    if ABLATIONS.fact(kind, "values") not in ONE_BY_ONE:
-        able = [name for name in ABLATIONS if ABLATIONS.fact(name, "values") in ONE_BY_ONE]
-        raise OptionError(f"one prompt has no others to take values from, so {kind} ablation is not defined; {suggestion(kind, able)}")
-    units = remove if keep is None else keep
-    if isinstance(units, str):
-        raise UnitError(f"a set of components is a list of names, write [{units!r}]")
-    scoring: Literal["choices", "argmax"] = "choices" if pair.foils else "argmax"
-    stop = None
-    if like is not None:
-        scoring, stop = like.scoring, like.stop
-    return Trial(pair, tuple(units or ()), "remove" if keep is None else "keep", kind, freeze(options), metric, scoring, stop)
-
-
 Answers = dict[Trial, TrialAnswer | None]
 
 
@@ -117,11 +53,6 @@ def _options(text: str) -> dict[str, Any]:
     import json
 
     return json.loads(text)  # type: ignore[no-any-return]
-
-
-def answer_of(outcome: Outcome, row: int = 0, intact: TrialAnswer | None = None) -> TrialAnswer:
-    """One example of an outcome of one set."""
-    return TrialAnswer(bool(outcome.correct[0, row]), float(outcome.metric[0, row]), float(outcome.log_prob[0, row]), intact)
 
 
 class Pending(Exception):  # noqa: N818

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ...core.sources import freeze
 from .ablate import Ablate
 from .attribute import Attribute
-from .base import ALL, Part, Request, Requested, Steps, ask, ask_all, ask_together, freeze
+from .base import ALL, Part, Request, Requested, Steps, ask, ask_all, ask_together
 from .component_norms import MeasureNorms
 from .conserve import Conserve
 from .describe import Describe

@@ -6,8 +6,7 @@ are measured once, whichever claims ask for them. P, K and thresholds are not pa
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
@@ -18,11 +17,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 T = TypeVar("T")
-
-
-def freeze(options: Mapping[str, Any] | None) -> str:
-    """Options as canonical JSON: hashable, and part of the cache key."""
-    return json.dumps(dict(options or {}), sort_keys=True)
 
 
 @dataclass(frozen=True)

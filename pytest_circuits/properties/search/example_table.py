@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...ablation.trial import Trial, TrialAnswer
 from ...core.units import Universe
 from ...measurement.requests import Steps, freeze
-from ...measurement.trials import Trial, TrialAnswer, measured
+from ...measurement.trials import measured
 from ..protocol import Claim
 from .for_all_parameters import ForAll
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from ...ablation.trial import single_prompt_kinds
 from ...core.metric_names import COMPARISONS
-from ...measurement.trials import ONE_BY_ONE
 from ..parameters import AblationName, CircuitParameters, CircuitSize, Options, Share, TaskName, check_ablation
 from ..steps.known_units import check_names
 
@@ -149,10 +149,10 @@ class ForAll(CircuitParameters):
             raise ValueError(
                 f"a share of {self.metric} means nothing, since it can be negative where the answer is right; use {', '.join(POSITIVE)}"
             )
-        if self.ablation not in ONE_BY_ONE:
+        if self.ablation not in single_prompt_kinds():
             raise ValueError(
                 f"each example is tested by itself, and the values that {self.ablation} ablation inserts depend on the other prompts; "
-                f"use {', '.join(ONE_BY_ONE)}"
+                f"use {', '.join(single_prompt_kinds())}"
             )
         if self.metric in COMPARISONS:
             raise ValueError(f"{self.metric} compares with the intact model and does not depend on the answer; use another metric")

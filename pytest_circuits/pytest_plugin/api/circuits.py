@@ -35,7 +35,7 @@ from .measured import Measured
 from .validation import name_tasks, validate
 
 if TYPE_CHECKING:
-    from ...measurement.trials import TrialAnswer
+    from ...ablation.trial import TrialAnswer
     from ...tasks.base import PromptPair, Task
     from ..session import Session
 
@@ -229,7 +229,8 @@ class CircuitsModel:
         zero, scale or counterfactual, with its `options`. Raises `TaskError` for a pair that does not fit the tokenizer, which
         hypothesis takes as a failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
         """
-        from ...measurement.trials import answered, trial_of
+        from ...ablation.trial import trial_of
+        from ...measurement.trials import answered
 
         executor = self.fixture._session.executor()
         task = None if like is None else executor.task(like)

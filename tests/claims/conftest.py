@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tests.measurement.conftest import model, new_lab  # noqa: F401
+from tests.measurement.conftest import model, new_executor  # noqa: F401

@@ -51,53 +51,53 @@ def question(model, register):
     (0.52, 0.0001),  # four: p = .00006
     (0.7, 0.00001),
 ])  # fmt: skip
-def test_a_refuted_claim_is_told_with_the_smallest_level_that_refutes_it(new_lab, question, edge, level):
+def test_a_refuted_claim_is_told_with_the_smallest_level_that_refutes_it(new_executor, question, edge, level):
     p = 2 * NormalDist().cdf(-(edge - 0.4) / 0.03)
     expected = min((one for one in LEVELS if one < 0.05 and one >= p), default=0.05)
     assert expected == level
-    made = evaluate_claim(new_lab(), question().with_bound(Bound(at_least=edge)))
+    made = evaluate_claim(new_executor(), question().with_bound(Bound(at_least=edge)))
     assert (made.verdict.kind, made.refuted_at) == ("refuted", level)
-    assert evaluate_claim(new_lab(), question().with_bound(Bound(at_most=0.8 - edge))).refuted_at == level
-    assert evaluate_claim(new_lab(), question().with_bound(Bound(edge, 1))).refuted_at == level
+    assert evaluate_claim(new_executor(), question().with_bound(Bound(at_most=0.8 - edge))).refuted_at == level
+    assert evaluate_claim(new_executor(), question().with_bound(Bound(edge, 1))).refuted_at == level
 
 
-def test_it_is_found_without_measuring_again_and_is_no_part_of_the_cost(new_lab, question):
-    lab = new_lab()
-    made = evaluate_claim(lab, question().with_bound(Bound(at_least=0.7)))
-    assert lab.opener.count("attribute") == 1
+def test_it_is_found_without_measuring_again_and_is_no_part_of_the_cost(new_executor, question):
+    executor = new_executor()
+    made = evaluate_claim(executor, question().with_bound(Bound(at_least=0.7)))
+    assert executor.opener.count("attribute") == 1
     assert (made.cost.measured, made.cost.forwards, made.cost.hits) == (3, 2, 1)  # as without looking for the level
-    again = evaluate_claim(new_lab(), question().with_bound(Bound(at_least=0.7)))
+    again = evaluate_claim(new_executor(), question().with_bound(Bound(at_least=0.7)))
     assert (again.refuted_at, again.cost.measured) == (made.refuted_at, 0)
 
 
-def test_a_claim_that_is_not_refuted_has_no_level(new_lab, question):
-    assert evaluate_claim(new_lab(), question().with_bound(Bound(at_least=0.3))).refuted_at is None
-    assert evaluate_claim(new_lab(), question().with_bound(Bound(at_least=0.4))).refuted_at is None
-    made = evaluate_claim(new_lab(), question(fails_above=0.9).with_bound(Bound(at_least=0.7)))
+def test_a_claim_that_is_not_refuted_has_no_level(new_executor, question):
+    assert evaluate_claim(new_executor(), question().with_bound(Bound(at_least=0.3))).refuted_at is None
+    assert evaluate_claim(new_executor(), question().with_bound(Bound(at_least=0.4))).refuted_at is None
+    made = evaluate_claim(new_executor(), question(fails_above=0.9).with_bound(Bound(at_least=0.7)))
     assert (made.verdict.kind, made.refuted_at) == ("invalid", None)
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_confidence_that_changes_what_is_measured_says_nothing_about_the_claim(new_lab, question, cached):
+def test_a_confidence_that_changes_what_is_measured_says_nothing_about_the_claim(new_executor, question, cached):
     """Whether or not that other thing was measured by chance."""
-    lab = new_lab()
+    executor = new_executor()
     if cached:
         for level in LEVELS:
-            measure(lab, question(moves=True, confidence=1 - level))
-    made = evaluate_claim(lab, question(moves=True).with_bound(Bound(at_least=0.7)))
+            measure(executor, question(moves=True, confidence=1 - level))
+    made = evaluate_claim(executor, question(moves=True).with_bound(Bound(at_least=0.7)))
     assert (made.verdict.kind, made.refuted_at) == ("refuted", 0.05)
 
 
-def test_a_property_that_is_invalid_at_a_higher_confidence_is_refuted_up_to_there(new_lab, question):
-    assert evaluate_claim(new_lab(), question(fails_above=0.992).with_bound(Bound(at_least=0.7))).refuted_at == 0.01
+def test_a_property_that_is_invalid_at_a_higher_confidence_is_refuted_up_to_there(new_executor, question):
+    assert evaluate_claim(new_executor(), question(fails_above=0.992).with_bound(Bound(at_least=0.7))).refuted_at == 0.01
 
 
-def test_a_measurement_can_be_judged_later_against_any_bound(new_lab, question):
-    lab = new_lab()
-    found = measure(lab, question())
-    assert evaluate_claim(lab, question().with_bound(Bound(at_least=0.52)), found).refuted_at == 0.0001
-    assert evaluate_claim(lab, question().with_bound(Bound(at_least=0.3)), found).verdict.kind == "certified"
-    assert lab.opener.count("attribute") == 1
+def test_a_measurement_can_be_judged_later_against_any_bound(new_executor, question):
+    executor = new_executor()
+    found = measure(executor, question())
+    assert evaluate_claim(executor, question().with_bound(Bound(at_least=0.52)), found).refuted_at == 0.0001
+    assert evaluate_claim(executor, question().with_bound(Bound(at_least=0.3)), found).verdict.kind == "certified"
+    assert executor.opener.count("attribute") == 1
 
 
 def test_levels_are_bisected():

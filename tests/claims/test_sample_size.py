@@ -36,10 +36,10 @@ def question(model, register):
     return ask
 
 
-def with_most(lab, most):
+def with_most(executor, most):
     """24 pairs in 12 groups, of which the task could have `most`."""
-    lab.provide_task(TASK, replace(load_task(TASK), most_groups=most))
-    return lab
+    executor.provide_task(TASK, replace(load_task(TASK), most_groups=most))
+    return executor
 
 
 @pytest.mark.parametrize(("most", "told"), [
@@ -48,27 +48,27 @@ def with_most(lab, most):
     (12, "about 26 groups of prompts instead of 6 would probably settle it, and task 'swap' has no more than 6 for this: widen the task"),
     (40, "task 'swap' has no more than 20 for this"),
 ])  # fmt: skip
-def test_groups_are_counted_where_prompts_come_in_groups_and_it_is_said_when_there_are_no_more(new_lab, question, most, told):
+def test_groups_are_counted_where_prompts_come_in_groups_and_it_is_said_when_there_are_no_more(new_executor, question, most, told):
     """A gap of half the half-width takes 4.4 times as much; half of the groups are evaluation ones."""
-    reason = evaluate_claim(with_most(new_lab(), most), question().with_bound(Bound(at_least=0.45))).verdict.reason
+    reason = evaluate_claim(with_most(new_executor(), most), question().with_bound(Bound(at_least=0.45))).verdict.reason
     assert told in reason and ("no more than" in told or reason.endswith(told))
 
 
 @pytest.mark.parametrize(
     ("grows", "parameters", "groups"), [(True, {"split": 0.75}, 5), (False, {"split": 0.75}, 7), (True, {"split": "in_sample"}, 12)]
 )
-def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_lab, question, grows, parameters, groups):
+def test_the_side_that_the_estimate_is_made_of_is_the_one_that_is_counted(new_executor, question, grows, parameters, groups):
     """Of 12 groups at least five are kept for either side."""
-    lab = with_most(new_lab(), 24)
+    executor = with_most(new_executor(), 24)
     asked = question(grows, **parameters)
-    evaluate_claim(lab, asked.with_bound(Bound(at_least=0.45)))
-    assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, 2 * groups)
+    evaluate_claim(executor, asked.with_bound(Bound(at_least=0.45)))
+    assert sample_size_of(executor, asked) == SampleSize("swap", groups, 2 * groups, 2 * groups)
 
 
 @pytest.mark.parametrize(("grows", "given", "groups"), [
     (True, {}, 5), (False, {}, 7), (True, {"overlap": "jaccard"}, 7),
 ])  # fmt: skip
-def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question, model, register, monkeypatch, grows, given, groups):
+def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_executor, question, model, register, monkeypatch, grows, given, groups):
     """Also where there are no more groups, which it is told like that claim. Overlaps compare circuits of discovery examples."""
 
     class Circuits(CircuitParameters):
@@ -77,10 +77,10 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_lab, question,
 
     register(PROPERTIES, "open", Property("open", Circuits, _judge, grows=grows))
     monkeypatch.setitem(vars(PROPERTIES.get("drift")), "estimate", _judge)
-    lab = with_most(new_lab(), 12)
+    executor = with_most(new_executor(), 12)
     asked = Claim("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
-    reason = evaluate_claim(lab, asked.with_bound(Bound(at_least=0.45))).verdict.reason
-    assert sample_size_of(lab, asked) == SampleSize("swap", groups, 2 * groups, groups)
+    reason = evaluate_claim(executor, asked.with_bound(Bound(at_least=0.45))).verdict.reason
+    assert sample_size_of(executor, asked) == SampleSize("swap", groups, 2 * groups, groups)
     assert f"instead of {groups} would" in reason and f"task 'swap' has no more than {groups} for this" in reason
 
 
@@ -91,9 +91,9 @@ def test_a_number_that_nobody_has_is_not_promised():
     assert "about 790 groups of prompts instead of 20" in decide(estimate, Bound(at_least=0.1), supply).reason
 
 
-def test_nothing_is_measured_to_find_out(new_lab, question):
-    lab = new_lab()
-    assert sample_size_of(lab, question()) is None and lab.opener.opened == []
+def test_nothing_is_measured_to_find_out(new_executor, question):
+    executor = new_executor()
+    assert sample_size_of(executor, question()) is None and executor.opener.opened == []
 
 
 def test_a_count_is_not_told_a_number_of_examples():

@@ -55,7 +55,7 @@ class Subject(FakeSubject):
 
 
 @pytest.fixture
-def lab(tmp_path):
+def executor(tmp_path):
     made = Executor(Store(tmp_path / "cache"), opener=Opener(Subject))
     made.opener = made.models._opener
     return made
@@ -89,17 +89,17 @@ def test_tasks_grow_side_by_side_and_stop_at_the_most(question):
     assert looks.confidence_per_look(0.9, 1) == 0.9
 
 
-def test_without_max_n_there_is_one_look_and_nothing_is_told_of_it(lab, question):
+def test_without_max_n_there_is_one_look_and_nothing_is_told_of_it(executor, question):
     DATA["values"] = np.full(500, 0.5)
-    made = evaluate_claim(lab, question().with_bound(Bound(at_least=0.4)))
+    made = evaluate_claim(executor, question().with_bound(Bound(at_least=0.4)))
     assert (made.verdict.kind, made.looks, made.planned, made.estimate.n, made.warnings) == ("inconclusive", (), 1, 16, ())
     assert made.estimate.kind == "normal"
 
 
-def test_a_claim_is_looked_at_until_it_is_settled(lab, question):
+def test_a_claim_is_looked_at_until_it_is_settled(executor, question):
     """Half widths of 1/√n with 98.75% normal quantile 2.498: .62, .44, .31, .22, so 0.3 above the bound is settled at the fourth."""
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4)))
+    made = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.4)))
     assert (made.verdict.kind, made.planned, made.estimate.n) == ("certified", 4, 128)
     assert [(one["prompts"], one["n"]) for one in made.looks] == [({"ioi": n}, n) for n in (16, 32, 64, 128)]
     assert [one["estimate"] for one in made.looks] == pytest.approx([0.7] * 4)
@@ -109,50 +109,50 @@ def test_a_claim_is_looked_at_until_it_is_settled(lab, question):
     assert made.estimate.interval == tuple(made.looks[-1]["interval"])
     assert made.estimate.confidence == 0.95 and "95% interval" in made.verdict.reason
     assert made.estimate.kind == "normal; for 4 looks, 0.9875 at each"
-    early = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.05)))
+    early = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.05)))
     assert (early.verdict.kind, early.estimate.n, len(early.looks)) == ("certified", 16, 1)
-    open_ = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.69)))
+    open_ = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.69)))
     assert (open_.verdict.kind, open_.estimate.n, len(open_.looks)) == ("inconclusive", 128, 4)
 
 
-def test_how_strongly_it_is_refuted_counts_all_planned_looks(lab, question):
+def test_how_strongly_it_is_refuted_counts_all_planned_looks(executor, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=1.1)))
+    made = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=1.1)))
     assert (made.verdict.kind, made.estimate.n) == ("refuted", 64)
     p = 4 * 2 * NormalDist().cdf(-0.4 * 8)  # four looks, two sides: .0055
     assert 0.005 < p < 0.01 and made.refuted_at == 0.01
 
 
-def test_examples_are_measured_once_whichever_look_needs_them(lab, question):
+def test_examples_are_measured_once_whichever_look_needs_them(executor, question):
     DATA["values"] = np.full(500, 0.7)
-    evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.69)))
-    evaluate_claim(lab, question(max_n=64).with_bound(Bound(at_least=0.69)))
-    assert sorted(call[1] for call in lab.opener.calls if call[0] == "encode") == [16, 32, 64, 128]
+    evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.69)))
+    evaluate_claim(executor, question(max_n=64).with_bound(Bound(at_least=0.69)))
+    assert sorted(call[1] for call in executor.opener.calls if call[0] == "encode") == [16, 32, 64, 128]
 
 
-def test_a_look_that_is_invalid_ends_it_and_says_which(lab, question):
+def test_a_look_that_is_invalid_ends_it_and_says_which(executor, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(max_n=128, invalid_at=32).with_bound(Bound(at_least=0.69)))
+    made = evaluate_claim(executor, question(max_n=128, invalid_at=32).with_bound(Bound(at_least=0.69)))
     assert made.verdict.kind == "invalid"
     assert made.verdict.reason == "at look 2 of 4 (32 prompts of 'ioi'): nothing there"
     assert made.details == {"n": 32}
     assert [one["n"] for one in made.looks] == [16]
 
 
-def test_a_task_that_cannot_grow_so_far_makes_the_claim_invalid_at_once(lab, question):
+def test_a_task_that_cannot_grow_so_far_makes_the_claim_invalid_at_once(executor, question):
     """Also where the first look would have settled it: whether a spec is right does not depend on the data."""
     DATA["values"] = np.full(500, 0.7)
     small = TaskSource.make("ioi", "builtin", "copycolors", {"n": 16, "options": 2})
-    made = evaluate_claim(lab, question(max_n=6000, tasks={"ioi": small}).with_bound(Bound(at_least=0.01)))
+    made = evaluate_claim(executor, question(max_n=6000, tasks={"ioi": small}).with_bound(Bound(at_least=0.01)))
     assert made.verdict.kind == "invalid" and "max_n is too large" in made.verdict.reason and "5280" in made.verdict.reason
 
 
-def test_a_measurement_without_a_bound_is_the_first_look(lab, question):
+def test_a_measurement_without_a_bound_is_the_first_look(executor, question):
     DATA["values"] = np.full(500, 0.7)
-    found = measure(lab, question(max_n=128))
+    found = measure(executor, question(max_n=128))
     assert found.outcome.n == 16 and found.outcome.confidence == pytest.approx(0.9875)
-    made = evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4)), found)
-    assert made == evaluate_claim(lab, question(max_n=128).with_bound(Bound(at_least=0.4))) or made.looks[-1]["n"] == 128
+    made = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.4)), found)
+    assert made == evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.4))) or made.looks[-1]["n"] == 128
     assert [one["n"] for one in made.looks] == [16, 32, 64, 128]
 
 
@@ -172,43 +172,43 @@ def test_where_it_is_of_no_use_one_look_is_taken_and_the_reason_told(question, g
     assert looks.problem_with_max_n(prop, without.parameters, asked.tasks) is None
 
 
-def test_the_reason_why_it_is_not_used_is_a_warning_of_the_judgement(lab, question):
+def test_the_reason_why_it_is_not_used_is_a_warning_of_the_judgement(executor, question):
     DATA["values"] = np.full(500, 0.7)
-    made = evaluate_claim(lab, question(grows=False, max_n=64).with_bound(Bound(at_least=0.69)))
+    made = evaluate_claim(executor, question(grows=False, max_n=64).with_bound(Bound(at_least=0.69)))
     assert made.warnings == (
         "max_n is not used: drawn is estimated on discovery examples, and max_n adds evaluation examples only: raise the tasks' own n",
     )
     assert (made.planned, made.estimate.n, made.estimate.kind) == (1, 16, "normal")
 
 
-def settled(lab, asked, draw, edge, runs):
+def settled(executor, asked, draw, edge, runs):
     """The share of populations for which a claim that just holds, or just fails, is certified, and that for which it is refuted."""
     kinds = []
     for seed in range(runs):
         DATA["values"] = draw(np.random.default_rng(seed))
-        kinds.append(evaluate_claim(lab, asked.with_bound(Bound(at_least=edge))).verdict.kind)
+        kinds.append(evaluate_claim(executor, asked.with_bound(Bound(at_least=edge))).verdict.kind)
     return kinds.count("certified") / runs, kinds.count("refuted") / runs
 
 
-def test_looking_again_does_not_raise_the_error_rate(lab, question, monkeypatch):
+def test_looking_again_does_not_raise_the_error_rate(executor, question, monkeypatch):
     """The value lies on the bound: nothing is to be settled. Intervals are exact, so without spending the error it grows."""
     runs, asked = 600, question(max_n=256)
 
     def draw(rng):
         return rng.normal(size=256)
 
-    certified, refuted = settled(lab, asked, draw, 0.0, runs)
+    certified, refuted = settled(executor, asked, draw, 0.0, runs)
     limit = 3 * (0.05 * 0.95 / runs) ** 0.5
     assert certified + refuted <= 0.05 + limit
     assert certified <= 0.025 + limit and refuted <= 0.025 + limit
     monkeypatch.setattr(looks, "confidence_per_look", lambda confidence, _: confidence)
-    careless = sum(settled(lab, question(max_n=256), draw, 0.0, runs))  # as if each look were the only one
+    careless = sum(settled(executor, question(max_n=256), draw, 0.0, runs))  # as if each look were the only one
     assert careless > 0.09
 
 
-def test_nor_does_it_with_the_betting_intervals_of_bounded_values(lab, question):
+def test_nor_does_it_with_the_betting_intervals_of_bounded_values(executor, question):
     asked = question(max_n=128, betting=True)
-    certified, refuted = settled(lab, asked, lambda rng: (rng.random(128) < 0.6).astype(float), 0.6, 250)
+    certified, refuted = settled(executor, asked, lambda rng: (rng.random(128) < 0.6).astype(float), 0.6, 250)
     assert certified + refuted <= 0.05 + 3 * (0.05 * 0.95 / 250) ** 0.5
-    above, _ = settled(lab, asked, lambda rng: (rng.random(128) < 0.9).astype(float), 0.6, 20)
+    above, _ = settled(executor, asked, lambda rng: (rng.random(128) < 0.9).astype(float), 0.6, 20)
     assert above > 0.9  # and where there is something to settle, it does

@@ -13,12 +13,17 @@ def model(tmp_path):
 
 
 @pytest.fixture
-def new_lab(tmp_path):
-    """Makes a lab as a new session would have it: the same folder, nothing in memory."""
+def new_executor(tmp_path):
+    """Makes an executor as a new session would have it: the same folder, nothing in memory."""
 
     def make(opener=None, folder="cache", **options):
-        lab = Executor(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
-        lab.opener = lab.models._opener
-        return lab
+        executor = Executor(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
+        executor.opener = executor.models._opener
+        return executor
 
     return make
+
+
+@pytest.fixture
+def new_lab(new_executor):
+    return new_executor

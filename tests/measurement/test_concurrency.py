@@ -45,11 +45,11 @@ def steps():
     return Estimate(float(sum(a.scores.sum() for a in found)), (0, 1), 1)
 
 events = []
-lab = Executor(Store(cache), opener=Opener(Slow, log=log), load_task=load_task, on_event=lambda e: events.append(e.kind))
+executor = Executor(Store(cache), opener=Opener(Slow, log=log), load_task=load_task, on_event=lambda e: events.append(e.kind))
 print("ready", flush=True)
 while not pathlib.Path(go).exists():
     time.sleep(0.005)
-estimate, cost = lab.run(steps())
+estimate, cost = executor.run(steps())
 print(repr(estimate.value), cost.measured)
 """
 
@@ -100,12 +100,12 @@ def test_a_process_killed_while_measuring_holds_up_nobody(tmp_path):
     assert (int(measured), counts(tmp_path)["encode"]) == (4, 1)
 
 
-def test_an_interrupted_run_is_taken_up_where_it_stopped(new_lab, model):
+def test_an_interrupted_run_is_taken_up_where_it_stopped(new_executor, model):
     """Ctrl-C between two measurements loses none; during one, only that one."""
-    lab = new_lab()
+    executor = new_executor()
     requests = [Attribute(model, TASK, "eap", metric=f"m{i}") for i in range(4)]
-    lab.result(requests[0])
-    subject = lab.opener.subjects[-1]
+    executor.result(requests[0])
+    subject = executor.opener.subjects[-1]
     real, calls = subject.attribute, []
 
     def attribute(*args, **options):
@@ -120,11 +120,11 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(new_lab, model):
         yield requests
 
     try:
-        lab.run(steps())
+        executor.run(steps())
     except KeyboardInterrupt:
         calls.append("interrupted")
     assert calls == [1, 1, "interrupted"]
-    late = new_lab()
+    late = new_executor()
     for request in requests:
         late.result(request)
     assert late.opener.count("attribute") == 2

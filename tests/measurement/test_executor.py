@@ -39,64 +39,68 @@ def asking(*steps, seen=None):
     return ESTIMATE
 
 
-def test_a_property_gets_results_in_the_shape_it_asked_in(new_lab, model):
+def test_a_property_gets_results_in_the_shape_it_asked_in(new_executor, model):
     """One request, one result; a list, a list in its order, repeats included."""
     one, two = Attribute(model, TASK, "eap"), Attribute(model, TASK, "atp")
     seen = []
-    estimate, _ = new_lab().run(asking(two, [one, two, one], [], seen=seen))
+    estimate, _ = new_executor().run(asking(two, [one, two, one], [], seen=seen))
     assert estimate is ESTIMATE
     assert seen[0].method == "atp"
     assert [a.method for a in seen[1]] == ["eap", "atp", "eap"]
     assert seen[2] == []
 
 
-def test_each_measurement_is_made_once_and_its_cost_is_told(new_lab, model):
+def test_each_measurement_is_made_once_and_its_cost_is_told(new_executor, model):
     """A first run measures and counts model calls; a second one, in a new session, opens nothing."""
     steps = [Describe(model), [Attribute(model, TASK, "eap", part=DISCOVERY), Sweep(model, TASK)], Ablate(model, TASK, ((), ("L0H0",)))]
-    lab = new_lab()
-    _, cost = lab.run(asking(*steps))
+    executor = new_executor()
+    _, cost = executor.run(asking(*steps))
     assert (cost.forwards, cost.backwards, cost.hits, cost.measured, cost.cached) == (4, 1, 0, 5, False)  # the fifth is the encoding
-    _, again = lab.run(asking(*steps))
+    _, again = executor.run(asking(*steps))
     assert (again.forwards, again.backwards, again.hits, again.measured, again.cached) == (0, 0, 4, 0, True)
-    assert (lab.spent.forwards, lab.spent.hits, lab.spent.measured) == (4, 4, 5)
-    late = new_lab()
+    assert (executor.spent.forwards, executor.spent.hits, executor.spent.measured) == (4, 4, 5)
+    late = new_executor()
     _, cost = late.run(asking(*steps))
     assert (cost.cached, cost.hits, late.opener.opened) == (True, 4, [])
 
 
-def test_cold_and_warm_results_are_equal(new_lab, model):
+def test_cold_and_warm_results_are_equal(new_executor, model):
     """What was just measured and what is read later are the same values and types."""
     for request in (Describe(model), Encode(model, TASK), Attribute(model, TASK, "eap"), Sweep(model, TASK)):
-        cold, warm = new_lab().result(request), new_lab().result(request)
+        cold, warm = new_executor().result(request), new_executor().result(request)
         assert type(cold) is type(warm)
         assert str(cold) == str(warm)
 
 
-def test_the_examples_of_a_part_are_the_ones_measured(new_lab, model):
+def test_the_examples_of_a_part_are_the_ones_measured(new_executor, model):
     """The torch side gets indices of one side; groups stay together; None means all."""
-    lab = new_lab()
-    left, right = lab.part(model, TASK, DISCOVERY), lab.part(model, TASK, EVALUATION)
+    executor = new_executor()
+    left, right = executor.part(model, TASK, DISCOVERY), executor.part(model, TASK, EVALUATION)
     assert sorted([*left, *right]) == list(range(N))
     assert not {i // 2 for i in left} & {i // 2 for i in right}
-    assert lab.part(model, TASK, Part("discovery", None)).tolist() == lab.part(model, TASK, Part()).tolist() == list(range(N))
-    lab.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, reference=DISCOVERY, kind="mean"))
-    lab.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, kind="mean"))
-    lab.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, reference=Part(), kind="mean"))
-    assert [call[2:] for call in lab.opener.calls if call[0] == "ablate"] == [(len(right), len(left)), (len(right), None), (len(right), N)]
+    assert executor.part(model, TASK, Part("discovery", None)).tolist() == executor.part(model, TASK, Part()).tolist() == list(range(N))
+    executor.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, reference=DISCOVERY, kind="mean"))
+    executor.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, kind="mean"))
+    executor.result(Ablate(model, TASK, (("L0H0",),), part=EVALUATION, reference=Part(), kind="mean"))
+    assert [call[2:] for call in executor.opener.calls if call[0] == "ablate"] == [
+        (len(right), len(left)),
+        (len(right), None),
+        (len(right), N),
+    ]
 
 
-def test_an_unknown_part_is_refused(new_lab, model):
+def test_an_unknown_part_is_refused(new_executor, model):
     """A misspelt side must not mean all examples."""
     with pytest.raises(OptionError, match="did you mean 'discovery'"):
-        new_lab().result(Attribute(model, TASK, "eap", part=Part("discovry", 0.5)))
+        new_executor().result(Attribute(model, TASK, "eap", part=Part("discovry", 0.5)))
 
 
-def test_options_reach_the_torch_side(new_lab, model):
+def test_options_reach_the_torch_side(new_executor, model):
     """Keyword arguments of a method travel as JSON."""
-    lab = new_lab(batch_size=7, dtype="float64", device="cuda:1")
-    lab.result(Attribute(model, TASK, "eap_ig", options=freeze({"steps": 3})))
-    assert lab.opener.calls[-1] == ("attribute", "eap_ig", None, {"steps": 3})
-    assert lab.opener.opened == [(model.path, {"revision": None, "dtype": "float64", "device": "cuda:1"})]
+    executor = new_executor(batch_size=7, dtype="float64", device="cuda:1")
+    executor.result(Attribute(model, TASK, "eap_ig", options=freeze({"steps": 3})))
+    assert executor.opener.calls[-1] == ("attribute", "eap_ig", None, {"steps": 3})
+    assert executor.opener.opened == [(model.path, {"revision": None, "dtype": "float64", "device": "cuda:1"})]
 
 
 EAP = lambda model: Attribute(model, TASK, "eap")  # noqa: E731
@@ -128,24 +132,24 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_another_request_is_another_measurement(new_lab, model, what):
+def test_another_request_is_another_measurement(new_executor, model, what):
     """Everything that can change a number is in the key."""
     make, change = OTHERS[what]
-    lab = new_lab()
-    lab.result(make(model))
-    before = lab.spent.measured
-    lab.result(change(make(model)))
-    assert lab.spent.measured > before
+    executor = new_executor()
+    executor.result(make(model))
+    before = executor.spent.measured
+    executor.result(change(make(model)))
+    assert executor.spent.measured > before
 
 
-def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_lab, model):
+def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_executor, model):
     """With what a request says, no more; the second session reads them."""
-    lab = new_lab()
-    half = len(lab.part(model, TASK, EVALUATION))
+    executor = new_executor()
+    half = len(executor.part(model, TASK, EVALUATION))
     asked = [MeasureNorms(model, TASK), Conserve(model, TASK, "none", part=EVALUATION)]
-    first = [lab.result(request) for request in asked]
-    assert lab.opener.calls[-2:] == [("norms", None), ("conserve", "none", "logit_diff", half)]
-    again = new_lab()
+    first = [executor.result(request) for request in asked]
+    assert executor.opener.calls[-2:] == [("norms", None), ("conserve", "none", "logit_diff", half)]
+    again = new_executor()
     for request, value in zip(asked, first, strict=True):
         stored = again.result(request)
         assert type(stored) is type(value)
@@ -158,55 +162,55 @@ def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_l
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_changed_files_are_measured_anew(new_lab, model, file):
+def test_changed_files_are_measured_anew(new_executor, model, file):
     """New weights, new config, new tokenizer."""
-    new_lab().result(EAP(model))
+    new_executor().result(EAP(model))
     Path(model.path, file).write_text('{"changed": true}')
-    lab = new_lab()
-    lab.result(EAP(model))
-    assert lab.opener.count("attribute") == 1
+    executor = new_executor()
+    executor.result(EAP(model))
+    assert executor.opener.count("attribute") == 1
 
 
 @pytest.mark.parametrize("options", [{"batch_size": 3}, {"dtype": "float64"}, {"device": "cuda"}])
-def test_session_settings_are_part_of_the_key(new_lab, model, options):
+def test_session_settings_are_part_of_the_key(new_executor, model, options):
     """Command-line options change what is measured."""
-    new_lab().result(EAP(model))
-    lab = new_lab(**options)
-    lab.result(EAP(model))
-    assert lab.opener.count("attribute") == 1
+    new_executor().result(EAP(model))
+    executor = new_executor(**options)
+    executor.result(EAP(model))
+    assert executor.opener.count("attribute") == 1
 
 
 @pytest.mark.parametrize("name", ["MEASUREMENT_VERSION", "libraries"])
-def test_versions_are_part_of_the_key(new_lab, model, name, monkeypatch):
+def test_versions_are_part_of_the_key(new_executor, model, name, monkeypatch):
     """Another library, or another way of measuring, gives other numbers."""
-    new_lab().result(EAP(model))
+    new_executor().result(EAP(model))
     other = version.MEASUREMENT_VERSION + 1 if name == "MEASUREMENT_VERSION" else lambda: {"torch": "9"}
     monkeypatch.setattr(f"pytest_circuits.measurement.keys.{name}", other)
-    lab = new_lab()
-    lab.result(EAP(model))
-    assert lab.opener.count("attribute") == 1
+    executor = new_executor()
+    executor.result(EAP(model))
+    assert executor.opener.count("attribute") == 1
 
 
-def test_names_in_a_spec_and_places_on_disk_are_not_part_of_the_key(new_lab, model, tmp_path):
+def test_names_in_a_spec_and_places_on_disk_are_not_part_of_the_key(new_executor, model, tmp_path):
     """A renamed model or task, a copy of a model, or cuda:1 instead of cuda:0, is the same measurement."""
-    new_lab(device="cuda:0").result(EAP(model))
+    new_executor(device="cuda:0").result(EAP(model))
     copy = replace(model_directory(tmp_path / "copy"), name="renamed")
-    lab = new_lab(device="cuda:1")
-    lab.result(Attribute(copy, replace(TASK, name="other"), "eap"))
-    assert lab.opener.opened == []
+    executor = new_executor(device="cuda:1")
+    executor.result(Attribute(copy, replace(TASK, name="other"), "eap"))
+    assert executor.opener.opened == []
 
 
-def test_p_k_and_thresholds_cost_no_measurement(new_lab, model):
+def test_p_k_and_thresholds_cost_no_measurement(new_executor, model):
     """They are applied to stored scores; a request has no field for them."""
-    lab = new_lab()
-    found = [lab.result(EAP(model)).circuits(size).shared(p) for size in ("10%", "30%") for p in (0.3, 1.0)]
-    assert (len(found), lab.opener.count("attribute")) == (4, 1)
+    executor = new_executor()
+    found = [executor.result(EAP(model)).circuits(size).shared(p) for size in ("10%", "30%") for p in (0.3, 1.0)]
+    assert (len(found), executor.opener.count("attribute")) == (4, 1)
 
 
 @pytest.mark.parametrize(
     ("registry", "request_of"), [(METHODS, lambda m: Attribute(m, TASK, "mine")), (ABLATIONS, lambda m: Sweep(m, TASK, "mine"))]
 )
-def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_path, monkeypatch, register, registry, request_of):
+def test_changed_code_of_a_third_party_method_is_noticed(new_executor, model, tmp_path, monkeypatch, register, registry, request_of):
     """Its versions are not ours to raise, so its source counts."""
 
     def install(body):
@@ -222,9 +226,9 @@ def test_changed_code_of_a_third_party_method_is_noticed(new_lab, model, tmp_pat
     measured = []
     for body in ("class Mine: a = 1", "class Mine: a = 1", "class Mine: a = 2"):
         install(body)
-        lab = new_lab()
-        lab.result(request_of(model))
-        measured.append(lab.opener.count("attribute") + lab.opener.count("sweep"))
+        executor = new_executor()
+        executor.result(request_of(model))
+        measured.append(executor.opener.count("attribute") + executor.opener.count("sweep"))
     assert measured == [1, 0, 1]
 
 
@@ -234,7 +238,7 @@ class Failing(FakeSubject):
         raise {"eap": MeasurementError("a hook did not fire"), "atp": Invalid("nothing there", {"n": 0})}.get(method, RuntimeError("a bug"))
 
 
-def test_an_error_of_measuring_reaches_the_property(new_lab, model):
+def test_an_error_of_measuring_reaches_the_property(new_executor, model):
     """A property may handle it, and go on asking."""
 
     def careful():
@@ -244,14 +248,14 @@ def test_an_error_of_measuring_reaches_the_property(new_lab, model):
             found = yield Describe(model)
             return replace(ESTIMATE, details={"problem": str(problem), "model": found.architecture})
 
-    estimate, _ = new_lab(Opener(Failing)).run(careful())
+    estimate, _ = new_executor(Opener(Failing)).run(careful())
     assert estimate.details == {"problem": "a hook did not fire", "model": "fake"}
 
 
 @pytest.mark.parametrize(("method", "error", "times"), [("eap", MeasurementError, 1), ("atp", Invalid, 1), ("relp", RuntimeError, 2)])
-def test_an_error_leaves_the_lab_and_is_not_tried_again(new_lab, model, method, error, times):
+def test_an_error_leaves_the_lab_and_is_not_tried_again(new_executor, model, method, error, times):
     """Known failures are remembered for the session, bugs are not; neither is written down."""
-    lab = new_lab(Opener(Failing))
+    executor = new_executor(Opener(Failing))
     closed = []
 
     def steps():
@@ -262,43 +266,43 @@ def test_an_error_leaves_the_lab_and_is_not_tried_again(new_lab, model, method, 
 
     for _ in range(2):
         with pytest.raises(error) as seen:
-            lab.run(steps())
-    assert (closed, lab.opener.count("attribute")) == ([True, True], times)
+            executor.run(steps())
+    assert (closed, executor.opener.count("attribute")) == ([True, True], times)
     assert getattr(seen.value, "details", {}) == ({"n": 0} if error is Invalid else {})
-    fresh = new_lab()
+    fresh = new_executor()
     fresh.result(Attribute(model, TASK, method))
     assert fresh.opener.count("attribute") == 1
 
 
-def test_the_first_failure_of_a_list_is_the_one_that_is_raised(new_lab, model, tmp_path):
+def test_the_first_failure_of_a_list_is_the_one_that_is_raised(new_executor, model, tmp_path):
     """In the order asked, although open models are served first."""
-    lab = new_lab(Opener(Failing))
+    executor = new_executor(Opener(Failing))
     other = model_directory(tmp_path / "other", b"other")
-    lab.describe(model)
+    executor.describe(model)
     with pytest.raises(Invalid, match="nothing there"):
-        lab.run(asking([Attribute(other, TASK, "atp"), EAP(model)]))
+        executor.run(asking([Attribute(other, TASK, "atp"), EAP(model)]))
 
 
-def test_a_list_does_not_switch_models_more_than_needed(new_lab, model, tmp_path):
+def test_a_list_does_not_switch_models_more_than_needed(new_executor, model, tmp_path):
     """Opening is slow: the open model first, each model once."""
     other = model_directory(tmp_path / "other", b"other")
-    lab = new_lab()
-    lab.describe(model)
+    executor = new_executor()
+    executor.describe(model)
     asked = [Attribute(m, TASK, method) for method in ("eap", "atp") for m in (other, model)]
     seen = []
-    lab.run(asking(asked, seen=seen))
-    assert [path for path, _ in lab.opener.opened] == [model.path, other.path]
+    executor.run(asking(asked, seen=seen))
+    assert [path for path, _ in executor.opener.opened] == [model.path, other.path]
     assert [a.method for a in seen[0]] == ["eap", "eap", "atp", "atp"]
 
 
-def test_something_else_than_a_request_is_a_mistake_in_the_property(new_lab):
+def test_something_else_than_a_request_is_a_mistake_in_the_property(new_executor):
     """With the allowed kinds named."""
     for wrong in ("eap", ["eap"]):
         with pytest.raises(TypeError, match="yielded 'eap', which is no request; allowed: Describe, Encode"):
-            new_lab().run(asking(wrong))
+            new_executor().run(asking(wrong))
 
 
-def test_a_broken_task_fails_each_claim_with_one_message(new_lab, model):
+def test_a_broken_task_fails_each_claim_with_one_message(new_executor, model):
     """A loader's own exception becomes a TaskError that names the task; it is called once."""
     calls = []
 
@@ -306,35 +310,35 @@ def test_a_broken_task_fails_each_claim_with_one_message(new_lab, model):
         calls.append(source)
         raise ZeroDivisionError("oops")
 
-    lab = Executor(Store(Path(model.path).parent / "c"), opener=Opener(), load_task=load)
+    executor = Executor(Store(Path(model.path).parent / "c"), opener=Opener(), load_task=load)
     for _ in range(2):
         with pytest.raises(TaskError, match=r"task 'swap' \(swap\) cannot be read: ZeroDivisionError: oops"):
-            lab.result(EAP(model))
+            executor.result(EAP(model))
     assert len(calls) == 1
 
 
-def test_offline_names_what_is_missing_and_opens_nothing(new_lab, model):
+def test_offline_names_what_is_missing_and_opens_nothing(new_executor, model):
     """What is stored is served; what is not is refused."""
-    new_lab().result(EAP(model))
-    lab = new_lab(offline=True)
-    assert lab.result(EAP(model)).method == "eap"
+    new_executor().result(EAP(model))
+    executor = new_executor(offline=True)
+    assert executor.result(EAP(model)).method == "eap"
     with pytest.raises(
         Offline, match=r"not in .*cache: relp attribution \(component, logit_diff\) of task 'swap' on model 'm' .*run once without"
     ):
-        lab.result(Attribute(model, TASK, "relp"))
+        executor.result(Attribute(model, TASK, "relp"))
     with pytest.raises(Offline, match="has to be loaded"):
-        lab.result(Describe(ModelSource("l", loader="pkg:fn")))
-    assert lab.opener.opened == []
-    assert lab.stored(EAP(model)).method == "eap"
-    assert lab.stored(Attribute(model, TASK, "relp")) is None
+        executor.result(Describe(ModelSource("l", loader="pkg:fn")))
+    assert executor.opener.opened == []
+    assert executor.stored(EAP(model)).method == "eap"
+    assert executor.stored(Attribute(model, TASK, "relp")) is None
 
 
-def test_events_tell_what_happens(new_lab, model):
+def test_events_tell_what_happens(new_executor, model):
     """For a progress bar."""
     events = []
-    lab = new_lab(on_event=events.append)
-    lab.result(EAP(model))
-    lab.result(EAP(model))
+    executor = new_executor(on_event=events.append)
+    executor.result(EAP(model))
+    executor.result(EAP(model))
     assert [e.kind for e in events] == ["opening", "opened", "measuring", "measured", "measuring", "measured", "cached"]
     assert events[-1].what.startswith("eap attribution (component, logit_diff) of task 'swap' on model 'm'")
 
@@ -347,12 +351,12 @@ def test_costs_add_up():
     assert a.as_dict() == {"forwards": 1, "backwards": 2, "seconds": 0.5, "hits": 3, "measured": 4, "cached": False}
 
 
-def test_the_cost_of_a_claim_that_failed_is_not_lost(new_lab, model):
+def test_the_cost_of_a_claim_that_failed_is_not_lost(new_executor, model):
     """`spent` counts it."""
-    lab = new_lab(Opener(Failing))
+    executor = new_executor(Opener(Failing))
     with pytest.raises(MeasurementError):
-        lab.run(asking(Sweep(model, TASK), EAP(model)))
-    assert (lab.spent.measured, lab.spent.forwards) == (2, 0)
+        executor.run(asking(Sweep(model, TASK), EAP(model)))
+    assert (executor.spent.measured, executor.spent.forwards) == (2, 0)
 
 
 WARM = """
@@ -363,18 +367,18 @@ from pytest_circuits.measurement.store import Store
 from pytest_circuits.measurement.requests import *
 from pytest_circuits.core.sources import ModelSource
 model = ModelSource("m", sys.argv[1])
-lab = Executor(Store(sys.argv[2]), load_task=load_task)
+executor = Executor(Store(sys.argv[2]), load_task=load_task)
 for request in (Describe(model), Attribute(model, TASK, "eap", part=Part("discovery", 0.5)), Sweep(model, TASK)):
-    lab.result(request)
-print(lab.spent.cached, [m for m in ("torch", "transformers", "tokenizers", "scipy.stats") if m in sys.modules])
+    executor.result(request)
+print(executor.spent.cached, [m for m in ("torch", "transformers", "tokenizers", "scipy.stats") if m in sys.modules])
 """
 
 
-def test_the_warm_path_imports_no_torch(new_lab, model, tmp_path):
+def test_the_warm_path_imports_no_torch(new_executor, model, tmp_path):
     """A rerun of unchanged specs is fast: with the real opener, which would import torch."""
-    lab = new_lab()
+    executor = new_executor()
     for request in (Describe(model), Attribute(model, TASK, "eap", part=DISCOVERY), Sweep(model, TASK)):
-        lab.result(request)
+        executor.result(request)
     done = subprocess.run(
         [sys.executable, "-c", WARM, model.path, str(tmp_path / "cache")],
         capture_output=True,
@@ -384,10 +388,10 @@ def test_the_warm_path_imports_no_torch(new_lab, model, tmp_path):
     assert (done.stdout.strip(), done.stderr) == ("True []", "")
 
 
-def test_results_of_one_session_are_shared_not_copied(new_lab, model):
+def test_results_of_one_session_are_shared_not_copied(new_executor, model):
     """Ten claims on the same scores hold them once."""
-    lab = new_lab()
-    assert np.shares_memory(lab.result(EAP(model)).scores, lab.result(EAP(model)).scores)
+    executor = new_executor()
+    assert np.shares_memory(executor.result(EAP(model)).scores, executor.result(EAP(model)).scores)
 
 
 def test_load_task_of_the_fakes_follows_its_parameters():

@@ -38,55 +38,55 @@ def files(folder):
     return sorted(p.name for p in folder.rglob("*.safetensors"))
 
 
-def test_a_plan_counts_requests_and_calls_without_opening_or_keeping_anything(new_lab, model, tmp_path):
+def test_a_plan_counts_requests_and_calls_without_opening_or_keeping_anything(new_executor, model, tmp_path):
     """No model, no entry in the store: an invented result can never be taken for a measured one."""
-    lab = new_lab(batch_size=4)
-    forecast = Planner(lab).add(necessity_like(model))
+    executor = new_executor(batch_size=4)
+    forecast = Planner(executor).add(necessity_like(model))
     assert forecast.requests == Counter(Attribute=1, Ablate=2)
     assert (forecast.forwards, forecast.backwards, forecast.cached, forecast.notes) == (2 * 3 + 3 + 2 * 3, 3, 0, ())
-    assert (lab.opener.opened, (tmp_path / "cache").exists(), lab.spent.measured) == ([], False, 0)
+    assert (executor.opener.opened, (tmp_path / "cache").exists(), executor.spent.measured) == ([], False, 0)
 
 
-def test_what_claims_share_counts_once(new_lab, model):
+def test_what_claims_share_counts_once(new_executor, model):
     """Also under other names for the same model and task."""
-    planner = Planner(new_lab())
+    planner = Planner(new_executor())
     planner.add(necessity_like(model))
     again = planner.add(necessity_like(replace(model, name="release")))
     assert again == Forecast()
     assert planner.total.requests == Counter(Attribute=1, Ablate=2)
 
 
-def test_stored_results_are_used_and_counted_as_such(new_lab, model):
+def test_stored_results_are_used_and_counted_as_such(new_executor, model):
     """After a run nothing is left to measure; after half of one, the stored scores choose the sets of the rest."""
-    first = new_lab()
+    first = new_executor()
     first.result(Attribute(model, TASK, "eap", part=DISCOVERY))
-    lab = new_lab()
-    forecast = Planner(lab).add(necessity_like(model, 0.2))
-    assert (forecast.cached, forecast.requests, lab.opener.opened) == (1, Counter(Ablate=2), [])
+    executor = new_executor()
+    forecast = Planner(executor).add(necessity_like(model, 0.2))
+    assert (forecast.cached, forecast.requests, executor.opener.opened) == (1, Counter(Ablate=2), [])
     first.run(necessity_like(model, 0.2, gate=0))
-    assert Planner(new_lab()).add(necessity_like(model, 0.2, gate=0)) == Forecast(cached=3)
+    assert Planner(new_executor()).add(necessity_like(model, 0.2, gate=0)) == Forecast(cached=3)
 
 
-def test_a_broken_model_is_a_note_and_the_other_claims_are_planned(new_lab, model, tmp_path):
+def test_a_broken_model_is_a_note_and_the_other_claims_are_planned(new_executor, model, tmp_path):
     """As in a real run: that claim alone is invalid."""
-    planner = Planner(new_lab())
+    planner = Planner(new_executor())
     assert "there is no directory" in planner.add(necessity_like(ModelSource("m", str(tmp_path / "no")))).notes[0]
     planner.add(necessity_like(model))
     assert (planner.total.requests.total(), len(planner.total.notes)) == (3, 1)
 
 
-def test_a_property_that_stops_on_invented_results_leaves_a_note(new_lab, model):
+def test_a_property_that_stops_on_invented_results_leaves_a_note(new_executor, model):
     """What it would have asked for next depends on real numbers."""
 
     def picky():
         yield Describe(model)
         raise Invalid("not with these numbers")
 
-    assert Planner(new_lab()).add(picky()).notes == ("not with these numbers",)
+    assert Planner(new_executor()).add(picky()).notes == ("not with these numbers",)
 
 
 @pytest.mark.parametrize("mode", ["remove", "keep"])
-def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
+def test_invented_results_have_the_shapes_of_real_ones(new_executor, model, mode):
     """Or a property would stumble over them."""
     everything = UNIVERSE.names()
     requests = [
@@ -105,7 +105,7 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
     def steps():
         seen.extend((yield requests))
 
-    Planner(new_lab()).add(steps())
+    Planner(new_executor()).add(steps())
     describe, encoded, scores, neurons, mean, outcome, sweep, norms, conserved = seen
     assert (describe.universe, encoded.n, len(encoded.groups)) == (replace(UNIVERSE, kv_heads=UNIVERSE.heads), N, N)
     half = scores.scores.shape[0]
@@ -120,44 +120,46 @@ def test_invented_results_have_the_shapes_of_real_ones(new_lab, model, mode):
     assert (conserved.gaps == 0).all() and len(set(encoded.prompts)) == N
 
 
-def invented_for(lab, model, *requests):
+def invented_for(executor, model, *requests):
     seen = []
 
     def steps():
         seen.extend((yield list(requests)))
 
-    Planner(lab).add(steps())
+    Planner(executor).add(steps())
     return seen
 
 
-def test_the_invented_results_of_tasks_differ_and_those_of_one_request_do_not(new_lab, model):
+def test_the_invented_results_of_tasks_differ_and_those_of_one_request_do_not(new_executor, model):
     """Or nothing would stand out from another task, and a changed task would be the same one."""
-    lab, other = new_lab(), replace(TASK, target="another")
+    executor, other = new_executor(), replace(TASK, target="another")
     for request in (Attribute(model, TASK, "eap"), Ablate(model, TASK, (("L0H0",),)), Sweep(model, TASK), MeasureNorms(model, TASK)):
         values = [
             getattr(one, "metric", None) if hasattr(one, "correct") else one.values
-            for one in invented_for(lab, model, request, replace(request, task=replace(TASK, name="renamed")), replace(request, task=other))
+            for one in invented_for(
+                executor, model, request, replace(request, task=replace(TASK, name="renamed")), replace(request, task=other)
+            )
         ]
         assert np.array_equal(values[0], values[1]), "a name says nothing about what a task is"
         assert isinstance(request, MeasureNorms) or not np.array_equal(values[0], values[2])
-    again = invented_for(new_lab(), model, Attribute(model, TASK, "eap"))[0]
-    assert np.array_equal(again.values, invented_for(lab, model, Attribute(model, TASK, "eap"))[0].values), "in every process"
+    again = invented_for(new_executor(), model, Attribute(model, TASK, "eap"))[0]
+    assert np.array_equal(again.values, invented_for(executor, model, Attribute(model, TASK, "eap"))[0].values), "in every process"
 
 
-def test_the_circuits_of_tasks_share_a_part_and_parts_of_a_task_have_its_circuits(new_lab, model):
-    lab = new_lab()
+def test_the_circuits_of_tasks_share_a_part_and_parts_of_a_task_have_its_circuits(new_executor, model):
+    executor = new_executor()
     tasks = [replace(TASK, target=f"task {i}") for i in range(20)]
-    found = [one.circuits("50%").members[0] for one in invented_for(lab, model, *(Attribute(model, task, "eap") for task in tasks))]
+    found = [one.circuits("50%").members[0] for one in invented_for(executor, model, *(Attribute(model, task, "eap") for task in tasks))]
     common = [(a & b).sum() for i, a in enumerate(found) for b in found[:i]]
     assert 0 < np.mean(common) < found[0].sum() and len({tuple(one) for one in found}) > 1
     every = Attribute(model, TASK, "eap")
-    whole, half, mean = invented_for(lab, model, every, replace(every, part=EVALUATION), replace(every, reduce="mean"))
+    whole, half, mean = invented_for(executor, model, every, replace(every, part=EVALUATION), replace(every, reduce="mean"))
     assert np.array_equal(whole.values[0], half.values[0]) and np.array_equal(whole.values[0], mean.values[0])
 
 
 @pytest.mark.parametrize(("metric", "low", "high"), [("prob", 0, 1), ("log_prob", -np.inf, 0), ("logit_diff", -np.inf, np.inf)])
-def test_invented_metrics_lie_where_real_ones_do(new_lab, model, metric, low, high):
-    (outcome,) = invented_for(new_lab(), model, Ablate(model, TASK, (("L0H0",),), metric=metric))
+def test_invented_metrics_lie_where_real_ones_do(new_executor, model, metric, low, high):
+    (outcome,) = invented_for(new_executor(), model, Ablate(model, TASK, (("L0H0",),), metric=metric))
     assert (outcome.metric >= low).all() and (outcome.metric <= high).all() and (outcome.log_prob < 0).all()
     right, wrong = outcome.metric[outcome.correct], outcome.metric[~outcome.correct]
     assert right.min() > wrong.max(), "and tell right answers from wrong ones"

@@ -39,7 +39,7 @@ def test_the_property_of_the_how_to_page_works_as_shown(tmp_path):
         (tmp_path / name[1]).write_text(text, encoding="utf-8")
     (tmp_path / "models").symlink_to(ROOT / "models")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "own.circuits.yaml", "--circuits-json=out.json"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "top_share.circuits.yaml", "--circuits-json=out.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     claims = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["claims"]

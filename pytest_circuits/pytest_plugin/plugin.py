@@ -12,6 +12,7 @@ import pytest
 from ..core.spec_files import SUFFIX
 from .fixtures import circuits, circuits_model
 from .keys import STATE
+from .options import add_options
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,62 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["circuits", "circuits_model"]
 
-INCONCLUSIVE = ("fail", "skip", "pass")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """All options are called `--circuits-…`, their ini forms `circuits_…`; the command line goes before the ini file."""
-    group = parser.getgroup("circuits", "claims about the circuits of language models")
-    add = group.addoption
-    add("--circuits-json", metavar="PATH", help="write the report of all claims as one JSON document")
-    add(
-        "--circuits-model",
-        metavar="NAME=PATH",
-        action="append",
-        default=[],
-        help="run specs on another checkpoint: a directory, a hub id, or loader:pkg.mod:function (repeatable)",
-    )
-    add("--circuits-device", metavar="DEVICE", help="cpu (default), cuda, cuda:1, mps …")
-    add("--circuits-dtype", metavar="DTYPE", help="float32, bfloat16 …; default: the checkpoint's own")
-    add("--circuits-batch-size", metavar="N", type=int, help="examples a model call; default: chosen by size")
-    add("--circuits-inconclusive", choices=INCONCLUSIVE, help="what an inconclusive claim does to its test (default: fail)")
-    add("--circuits-cache-dir", metavar="DIR", help="where measurements are kept (default: .circuits_cache in the root directory)")
-    add("--circuits-no-cache", action="store_true", default=None, help="neither read nor keep measurements")
-    add("--circuits-offline", action="store_true", default=None, help="fail rather than measure: use kept measurements only")
-    add(
-        "--circuits-seed", metavar="N", type=int, default=0,
-        help="judge the same claims on other prompts: raise the seeds of built-in tasks and of splits by N",
-    )  # fmt: skip
-    add("--circuits-plan", action="store_true", help="show what would be measured and what it costs; loads no model and runs no test")
-    text = "baseline file, or folder of them, to compare with; none: do not compare (default: beside each spec)"
-    add("--circuits-baseline", metavar="PATH", help=text)
-    add(
-        "--circuits-update-baseline", choices=("new", "changed", "all"),
-        help="write what was measured into the baselines: entries that are missing, also those whose claim, data or model changed, or all",
-    )  # fmt: skip
-    add("--circuits-prune-baseline", action="store_true", help="remove the entries of tests that a spec no longer has from its baseline")
-    add(
-        "--circuits-mutate", metavar="NAMES", nargs="?", const="default",
-        help="judge the claims also on mutants, damaged copies of each model; NAMES: default, all, or such as zero-head:in,round:bits=4",
-    )  # fmt: skip
-    add("--circuits-mutate-score", metavar="SHARE", type=float, help="fail if claims notice a smaller share of the mutants, e.g. 0.8")
-    for name, kind, text in (
-        ("device", "string", "device to measure on"),
-        ("dtype", "string", "precision to measure in"),
-        ("batch_size", "string", "examples a model call"),
-        ("inconclusive", "string", "fail, skip or pass"),
-        ("cache_dir", "string", "where measurements are kept, relative to the root directory"),
-        ("baseline", "string", "baseline file or folder to compare with, relative to the root directory; none: do not compare"),
-        ("no_cache", "bool", "neither read nor keep measurements"),
-        ("offline", "bool", "use kept measurements only"),
-    ):
-        parser.addini(f"circuits_{name}", text, type=kind, default=False if kind == "bool" else None)  # type: ignore[arg-type]
-
-
-def setting(config: pytest.Config, name: str) -> Any:
-    """An option's value: command line, else ini file, else None."""
-    given = config.getoption(f"circuits_{name}", None)
-    return given if given is not None else (config.getini(f"circuits_{name}") or None)
+    """All options are called `--circuits-…`, their ini forms `circuits_…`."""
+    add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from .session import Session
 
     config.addinivalue_line("markers", "circuits: a claim about a model's circuits (set on every claim of a spec file)")
-    config.stash[STATE] = Session(config, setting)
+    config.stash[STATE] = Session(config)
     config.pluginmanager.register(config.stash[STATE], "circuits-session")
     _watch(config)
     alone = config.getoption("circuits_plan") or config.getoption("circuits_mutate") is not None

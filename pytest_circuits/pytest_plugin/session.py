@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..baseline.manager import OFF, BaselineManager, under_ci
-from ..core.sources import DTYPES
 from ..core.spec_files import SUFFIX
+from . import options
 
 if TYPE_CHECKING:
     from ..claims.evaluation import Evaluation
@@ -21,34 +20,24 @@ if TYPE_CHECKING:
     from ..measurement.events import Listener
     from ..measurement.executor import Executor
     from ..measurement.store import Store
-    from ..mutation.run import MutationRun
 
-Setting = Callable[[pytest.Config, str], Any]
 Record = dict[str, Any]
 
 
 class Session:
     """State of one process, also registered as a plugin: on the controller it hears of every report, wherever it was made."""
 
-    def __init__(self, config: pytest.Config, setting: Setting) -> None:
-        self.config, self._setting = config, setting
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
         self.item: pytest.Item | None = None
-        self.overrides = _overrides(config.getoption("circuits_model"))
+        self.overrides = options.model_overrides(config)
         self.used_overrides: set[str] = set()
-        self.inconclusive: str = setting(config, "inconclusive") or "fail"
-        if self.inconclusive not in ("fail", "skip", "pass"):
-            raise pytest.UsageError(f"circuits_inconclusive must be fail, skip or pass, got {self.inconclusive!r}")
-        self.batch_size = _whole(setting(config, "batch_size"))
-        self.seed: int = config.getoption("circuits_seed")
-        if self.seed < 0:
-            raise pytest.UsageError(f"circuits-seed must be a whole number of at least 0, got {self.seed}")
-        dtype = setting(config, "dtype")
-        if dtype is not None and dtype not in DTYPES:
-            raise pytest.UsageError(f"circuits-dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
-        self.report = _report_path(config)
-        self.baselines = _baselines(config, setting)
+        self.inconclusive = options.inconclusive_outcome(config)
+        self.batch_size, self.dtype, self.seed = options.batch_size(config), options.dtype(config), options.seed(config)
+        self.report = options.report_path(config)
+        self.baselines = options.baseline_manager(config)
         self.unwritten: str | None = None
-        self.mutation = _mutation(config)
+        self.mutation = options.mutation_run(config)
         self.undistributed = False
         self._started = time.perf_counter()
         self._pending: dict[str, list[Record]] = {}
@@ -71,13 +60,12 @@ class Session:
         if self._executor is None:
             from ..measurement.executor import Executor
 
-            setting = self._setting
             self._executor = Executor(
                 self._store(),
-                device=setting(self.config, "device"),
-                dtype=setting(self.config, "dtype"),
+                device=options.setting(self.config, "device"),
+                dtype=self.dtype,
                 batch_size=self.batch_size,
-                offline=bool(setting(self.config, "offline")),
+                offline=bool(options.setting(self.config, "offline")),
                 on_event=self._listen(),
             )
         return self._executor
@@ -100,12 +88,12 @@ class Session:
         given = self.config.getoption("circuits_cache_dir")
         if given is not None:  # as every path on the command line, from the working directory
             return Store(Path(self.config.invocation_params.dir, given).expanduser(), on_event=self._listen())
-        folder = Path(self.config.rootpath, self._setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
+        folder = Path(self.config.rootpath, options.setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
         return Store(folder, on_event=self._listen())
 
     def scratch(self) -> str | None:
         """The folder of measurements that are not kept, the same for all workers; None when they are kept."""
-        if not self._setting(self.config, "no_cache"):
+        if not options.setting(self.config, "no_cache"):
             return None
         given = getattr(self.config, "workerinput", {}).get("circuits_scratch")
         if given is not None:
@@ -262,90 +250,3 @@ def _outcome(report: pytest.TestReport) -> str:
     if hasattr(report, "wasxfail"):
         return "xfailed" if report.skipped else "xpassed"
     return report.outcome
-
-
-def _report_path(config: pytest.Config) -> Path | None:
-    """Where the JSON document goes: checked before anything is measured. No report of a run without tests."""
-    given = config.getoption("circuits_json")
-    if given is None:
-        return None
-    path = Path(config.invocation_params.dir, given).expanduser()
-    above = next(folder for folder in path.parents if folder.exists())
-    if path.is_dir() or not above.is_dir():
-        what = "is a folder; give the name of a file" if path.is_dir() else f"cannot be written: {above} is a file"
-        raise pytest.UsageError(f"--circuits-json: {path} {what}")
-    return None if config.getoption("collectonly") or config.getoption("circuits_plan") else path
-
-
-def _baselines(config: pytest.Config, setting: Setting) -> BaselineManager:
-    """Baselines, as the options say. Raises `UsageError` under continuous integration for those that write."""
-    mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
-    given = config.getoption("circuits_baseline")
-    place: Path | str | None = None
-    if given is not None:
-        place = given if given == OFF else Path(config.invocation_params.dir, given).expanduser()
-    elif setting(config, "baseline") is not None:
-        given = setting(config, "baseline")
-        place = given if given == OFF else Path(config.rootpath, given).expanduser()
-    writes = [name for name, on in (("--circuits-update-baseline", mode), ("--circuits-prune-baseline", prune)) if on]
-    variable = under_ci(os.environ)
-    if writes and variable:
-        raise pytest.UsageError(
-            f"{writes[0]} is refused under continuous integration (the environment variable {variable} is set): a baseline is measured on "
-            f"the release and committed by somebody who has read it; run this on a machine of your own, or unset {variable}"
-        )
-    if mode and config.getoption("circuits_seed"):
-        raise pytest.UsageError(
-            "--circuits-update-baseline with --circuits-seed would keep the results of other prompts than the spec's; leave one of them out"
-        )
-    if writes and place == OFF:
-        raise pytest.UsageError(f"--circuits-baseline=none and {writes[0]} contradict each other")
-    if isinstance(place, Path) and not place.exists() and not mode:
-        raise pytest.UsageError(f"--circuits-baseline: there is no {place}; give a baseline file, the folder that has it, or none")
-    idle = config.getoption("collectonly") or config.getoption("circuits_plan")
-    return BaselineManager(config.rootpath, place, None if idle else mode, prune and not idle)
-
-
-def _mutation(config: pytest.Config) -> MutationRun | None:
-    """What `--circuits-mutate` asks for; None without it."""
-    wanted, threshold = config.getoption("circuits_mutate"), config.getoption("circuits_mutate_score")
-    if wanted is None:
-        if threshold is not None:
-            raise pytest.UsageError("--circuits-mutate-score says how many mutants have to be noticed; add --circuits-mutate to make them")
-        return None
-    if config.getoption("circuits_update_baseline"):
-        raise pytest.UsageError(
-            "--circuits-mutate with --circuits-update-baseline would compare mutants with a baseline that this run writes; "
-            "run one after the other"
-        )
-    from ..errors import OptionError
-    from ..mutation.run import MutationRun
-
-    try:
-        return MutationRun(wanted, threshold)
-    except OptionError as problem:
-        raise pytest.UsageError(f"--circuits-mutate: {problem}") from None
-
-
-def _overrides(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path):
-            raise pytest.UsageError(f"--circuits-model needs NAME=PATH, got {text!r}")
-        if name in found:
-            raise pytest.UsageError(f"--circuits-model: {name!r} is given twice")
-        found[name] = path
-    return found
-
-
-def _whole(text: Any) -> int | None:
-    if text is None:
-        return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise pytest.UsageError(f"circuits-batch-size must be a whole number of at least 1, got {text!r}")
-    return number

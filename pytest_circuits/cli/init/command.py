@@ -169,7 +169,6 @@ def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
     """What pytest will use for specs in a folder: the same cache, device and batch size, by its options and ini file."""
     import pytest
 
-    from ...pytest_plugin.plugin import setting
     from ...pytest_plugin.session import Session
 
     found: list[pytest.Config] = []
@@ -186,7 +185,7 @@ def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
     if not found:
         raise OptionError(f"pytest does not start in {folder} (exit code {int(code)}); what it says is above")
     try:
-        session = Session(found[0], setting)
+        session = Session(found[0])
     except pytest.UsageError as problem:
         raise OptionError(str(problem)) from None
     from ...measurement.progress import listener

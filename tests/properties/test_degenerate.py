@@ -147,7 +147,7 @@ TABLE = {
         (0.0, "accuracy specificity decomposition joint_ablation"),
         ("a relative value divides by the intact accuracy, which is 0", "necessity sufficiency"),
         ("the intact accuracy on task 't' is 0.000 with interval [0.000, 0.213], which is not clearly above 0", "cross_task_ablation"),
-        ("the intact accuracy is 0, so there are no correct answers to keep a share of", "superadditivity"),
+        ("the intact accuracy is 0, so a removal cannot keep a share of the correct answers", "superadditivity"),
         ("the intact model answers 0 of the other 20 correctly", "for_all"),
         (FINITE, f"{CIRCUITS} jaccard circuit_match stability {ROLES} {NEURONS} {CURVES} conservation {OVER} steering"),
     ],

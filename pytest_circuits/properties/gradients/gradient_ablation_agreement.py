@@ -1,4 +1,4 @@
-"""Does the gradient ranking of components agree with what happens when they are ablated?"""
+"""Does the gradient ranking of components agree with their causal importance?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pydantic import Field
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
-from .gradient_vs_causal import GradientCausalParameters, GradientVsCausal, gradient_causal, listed, tied
+from .gradient_vs_causal import GradientVsCausal, listed, measure_sides, tied
+from .parameters import GradientCausalParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +22,16 @@ class GradientAblationAgreement(GradientCausalParameters):
     """Rank correlation over all components between a gradient ranking G and causal importance C.
 
     G: mean over discovery examples of the absolute score of `gradient` (`weight_gradient` is the paper's). C: mean
-    over evaluation examples of what ablating the component alone costs — `effect: loss` the rise of the answer's
-    cross-entropy, `accuracy` the drop of correct answers (the paper's; inconclusive when more than a quarter of the
-    components sit at its floor or ceiling), `metric` the drop of the metric (of `kl`, the rise). Spearman's ρ (average ranks) or
-    Kendall's τ-b; both are reported, beside the noise ceiling: the correlation of each ranking with itself between two halves of
-    its examples. Range [−1, 1]. Invalid when one ranking is constant. Source: The Gradient-Causal
-    Gap. Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed; approximate,
-    and short where few examples carry the means: measured coverage of 95% intervals with 16 to 64 examples a side was 90–95% where
-    values scatter log-normally with σ = 1, 76–84% with σ = 1.5 and 62–69% with σ = 2; the truth was then mostly above the interval.
+    over evaluation examples of the effect of ablating the component by itself: the rise of the answer's cross-entropy (`effect: loss`),
+    the drop in accuracy (`accuracy`, the paper's; inconclusive if more than a quarter of the components sit at its floor or ceiling), or
+    the drop of the metric (`metric`; for `kl`, the rise). Spearman's ρ (average ranks) or Kendall's τ-b. Range [−1, 1].
+
+    Both correlations are reported, with the noise ceiling: the correlation of each ranking with itself between two halves of its examples.
+    Invalid if one ranking is constant. Source: The Gradient-Causal Gap.
+
+    Interval: bias-corrected bootstrap over discovery groups and evaluation groups, both rankings recomputed. It is approximate, and too
+    short if a few examples dominate the means: measured coverage of 95% intervals with 16 to 64 examples a side was 90–95% for log-normal
+    values with σ = 1, 76–84% with σ = 1.5 and 62–69% with σ = 2, with the truth mostly above the interval.
     """
 
     correlation: Annotated[Literal["spearman", "kendall"], Field(description="spearman: ρ; kendall: τ-b")] = "spearman"
@@ -36,11 +39,11 @@ class GradientAblationAgreement(GradientCausalParameters):
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the attribution and the sweep; correlate their means."""
+    """Measure both sides; correlate their means."""
     from ...stats import ranks
 
     p: GradientAblationAgreement = claim.parameters
-    sides = yield from gradient_causal(claim)
+    sides = yield from measure_sides(claim)
     correlate = ranks.spearman_rows if p.correlation == "spearman" else ranks.kendall_tau_b_rows
     g, c = sides.means
     rho, tau = ranks.spearman(g, c), ranks.kendall_tau_b(g, c)
@@ -55,7 +58,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "noise_ceiling": _ceiling(sides, correlate),
         "bootstrap": parts,
     }
-    details["notes"] = _told(details) + sides.caveats()
+    details["notes"] = _notes(details) + sides.caveats()
     return Estimate(
         value,
         interval,
@@ -69,7 +72,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
 
 
 def _rank_gap(g: Any, c: Any, units: tuple[str, ...]) -> dict[str, Any]:
-    """Hidden heroes and gradient bloats by the published rule, with the number that random rankings would give."""
+    """Hidden heroes and gradient bloats by the published rule, and the number expected of random rankings."""
     from ...stats import ranks
 
     gap = ranks.gap_rows(g[None], c[None])[0]
@@ -82,30 +85,29 @@ def _rank_gap(g: Any, c: Any, units: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _ceiling(sides: GradientVsCausal, correlate: Callable[[Any, Any], Any]) -> dict[str, float | None]:
-    """Correlation of each ranking with itself between two halves of its groups, and the largest correlation of the two that noise allows.
+    """Correlation of each ranking with itself between two halves of its groups, and the largest correlation of G and C that noise allows.
 
-    `largest` is √(reliability of G · reliability of C), each the Spearman–Brown value for all examples; None where a half has no ranking.
+    `largest` is √(reliability of G · reliability of C), each the Spearman–Brown value for all examples; None if a half has no ranking.
     """
     import numpy as np
 
     from ...stats.ranks import reliability, split_half
 
     halves = [split_half(*side, correlate) for side in sides.sums]
-    known = [reliability(h) for h in halves]
-    largest = None if None in known else float(np.sqrt(np.prod(np.asarray(known, dtype=float))))
+    reliabilities = [reliability(h) for h in halves]
+    largest = None if None in reliabilities else float(np.sqrt(np.prod(np.asarray(reliabilities, dtype=float))))
     means = [float(np.nanmean(h)) if np.isfinite(h).any() else None for h in halves]
     return {"gradient": means[0], "causal": means[1], "largest": largest}
 
 
-def _told(d: dict[str, Any]) -> list[str]:
+def _notes(d: dict[str, Any]) -> list[str]:
     gap, ceiling = d["rank_gap"], {k: "none" if v is None else format(v, ".2f") for k, v in d["noise_ceiling"].items()}
     return [
         f"G: {d['gradient']} on {d['discovery']} examples; C: {d['effect']} under {d['ablation']} ablation on {d['evaluation']}; "
         f"{d['components']} components",
-        f"ρ = {d['spearman']:.2f}, τ-b = {d['kendall_tau_b']:.2f}; rankings that have nothing to do with each other: "
-        f"0 ± {d['null_standard_deviation']:.2f}",
+        f"ρ = {d['spearman']:.2f}, τ-b = {d['kendall_tau_b']:.2f}; unrelated rankings: 0 ± {d['null_standard_deviation']:.2f}",
         f"noise ceiling: two halves of the examples rank G alike with {ceiling['gradient']} and C with {ceiling['causal']}, "
-        f"so about {ceiling['largest']} is the most that G and C could reach",
+        f"so noise allows a correlation of G and C of about {ceiling['largest']} at most",
         f"hidden heroes {listed(gap['heroes'])}, gradient bloats {listed(gap['bloats'])} by {gap['rule']}; "
         f"{gap['expected_by_chance']:.1f} expected by chance",
     ]

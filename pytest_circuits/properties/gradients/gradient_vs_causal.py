@@ -1,25 +1,22 @@
-"""The two sides of the gradient–causal comparison: what gradients say about each component, and what ablating it costs.
+"""The two sides of the gradient–causal comparison: the gradients of each component, and the effect of ablating it.
 
-Properties take `GradientCausalParameters` and start with `sides = yield from gradient_causal(claim)`.
+Properties take `GradientCausalParameters` and start with `sides = yield from measure_sides(claim)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, model_validator
-
-from ...attribution import METHODS
 from ...core.metric_names import COMPARISONS
 from ...core.units import layer_of
 from ...errors import Invalid
 from ...measurement.requests import ALL, Attribute, Describe, Steps, Sweep, ask_together, freeze
-from ..parameters import AblationName, MethodName, Options, Parameters, TaskName, check_ablation, check_method
 from ..protocol import Claim
 from ..steps.examples import Examples, examples, intact, part
 from ..steps.finite import check_finite
+from .parameters import GradientParameters, default_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,50 +25,20 @@ if TYPE_CHECKING:
 
     Table = np.ndarray[Any, np.dtype[np.float64]]
 
-Effect = Literal["loss", "accuracy", "metric"]
-TIED = 0.25  # largest share of components at the floor or the ceiling of accuracy whose ranks can be read
-FEW = 0.01  # the strongest examples whose share of the summed gradients is told
-HEAVY = 0.25  # share from which on G hangs on them
-WHOLE = 0.95  # share of the intact accuracy above which a component counts as costing nothing
-UNITS = {"loss": "nats", "accuracy": "accuracy points", "metric": "units of the metric"}
-
-
-class GradientAndAblation(Parameters):
-    """Parameters of the two sides."""
-
-    task: TaskName
-    gradient: Annotated[MethodName, Field(description="attribution method of the gradient side")] = "weight_gradient"
-    gradient_options: Annotated[Options, Field(description="its options, e.g. normalisation")] = Field(default_factory=dict)
-    ablation: Annotated[AblationName, Field(description="what an ablated component is replaced with")] = "zero"
-    ablation_options: Annotated[Options, Field(description="options of the ablation")] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _sides_fit(self) -> GradientAndAblation:
-        option = METHODS.fact(self.gradient, "ablation_option")
-        if option and {**_defaults(self), **self.gradient_options}.get(option) == self.ablation:
-            raise ValueError(
-                f"gradient {self.gradient!r} with {option} {self.ablation!r} is this very ablation, which agrees with itself; name another"
-            )
-        check_method(self.gradient, self.gradient_options, "component", self.metric)
-        check_ablation(self.ablation, self.ablation_options)
-        return self
-
-
-class GradientCausalParameters(GradientAndAblation):
-    """Parameters of the two sides, and what ablation is measured by."""
-
-    effect: Annotated[Effect, Field(description="what ablation is measured by")] = "loss"
+LARGEST_TIED_SHARE = 0.25  # of the components, at the floor or the ceiling of accuracy; beyond it the ranks mean nothing
+STRONGEST = 0.01  # share of the examples whose part in the summed gradients is reported
+DOMINANT = 0.25  # part of the summed gradients from which on a few examples decide G
+UNHARMED = 0.95  # share of the intact accuracy above which ablation counts as having no effect
 
 
 @dataclass(frozen=True)
 class GradientVsCausal:
     """Both sides of one task on one model, over N components named by `units`.
 
-    gradient [n, N]: absolute attribution scores of the discovery examples; `blocks` [n] says which of them are resampled
-    together. causal [m, N]: what ablating each component alone costs on each of the other examples (larger is worse, in
-    nats, accuracy points or metric units); `groups` [m] is their unit of resampling. `one_sample`: both sides are of the
-    same examples and are resampled together. `base` is the intact model on the evaluation examples, whichever the causal
-    examples are; `swept.baseline` is it on these.
+    `gradient` [n, N] are absolute attribution scores of the discovery examples; examples with the same entry in `blocks` [n] are
+    resampled together. `causal` [m, N] is the effect of ablating each component by itself on the causal examples (larger is worse; nats,
+    accuracy points or units of the metric); `groups` [m] is their unit of resampling. With `one_sample` both sides are of the same
+    examples and are resampled together. `base` is the intact model on the evaluation examples, `swept.baseline` on the causal ones.
     """
 
     units: tuple[str, ...]
@@ -82,7 +49,7 @@ class GradientVsCausal:
     one_sample: bool
     base: Outcome
     swept: SweepOutcome
-    found: Examples
+    examples: Examples
     description: Description
     effect: str
     gradient_options: dict[str, Any]
@@ -118,7 +85,7 @@ class GradientVsCausal:
         sizes = [len(gradient_side[1])] if self.one_sample else [len(gradient_side[1]), len(causal_side[1])]
         return bootstrap_interval(resampled, sizes, confidence, 0, resamples, lowest=lowest, highest=highest)
 
-    def as_dict(self, p: GradientAndAblation) -> dict[str, Any]:
+    def as_dict(self, p: GradientParameters) -> dict[str, Any]:
         """What was measured, for the report."""
         g, c = self.means
         return {
@@ -135,27 +102,27 @@ class GradientVsCausal:
             "gradient_blocks": len(set(self.blocks)),
             "causal_groups": len(set(self.groups)),
             **floor_and_ceiling(self.swept),
-            **self.found.as_dict(),
+            **self.examples.as_dict(),
         }
 
     def from_strongest(self) -> dict[str, float]:
-        """How many examples the strongest hundredth is, and its share of all gradients, summed over components and examples.
+        """The number of examples in the strongest hundredth, and their share of the gradients summed over components and examples.
 
-        Gradients of a model that is nearly always right come from the few examples on which it is not.
+        In a model that is nearly always right, most of the gradient comes from the few examples that it gets wrong.
         """
         import numpy as np
 
         total = np.sort(self.gradient.sum(1))[::-1]
-        few = max(1, round(FEW * len(total)))
+        few = max(1, round(STRONGEST * len(total)))
         return {"examples": few, "share": float(total[:few].sum() / total.sum())}
 
     def caveats(self) -> list[str]:
-        """What a reader must know of the measurements, in words."""
-        from_few = self.from_strongest()
-        if from_few["share"] <= HEAVY:
+        """What limits the measurements, for the reader of the report."""
+        strongest = self.from_strongest()
+        if strongest["share"] <= DOMINANT:
             return []
-        share = f"{from_few['examples']} of {len(self.gradient)} discovery examples give {from_few['share']:.0%} of the summed gradients"
-        return [f"{share}, so G hangs on these few"]
+        share = f"{strongest['examples']} of {len(self.gradient)} discovery examples give {strongest['share']:.0%} of the summed gradients"
+        return [f"{share}, so G depends on these few examples"]
 
     def layer_profile(self) -> dict[str, list[float]]:
         """Mean G and mean C over the components of each layer, first layer first."""
@@ -165,23 +132,23 @@ class GradientVsCausal:
         return {name: [float(side[row].mean()) for row in rows] for name, side in (("gradient", g), ("causal", c))}
 
 
-def gradient_causal(
+def measure_sides(
     claim: Claim, effect: str | None = None, causal: Literal["evaluation", "discovery"] = "evaluation"
 ) -> Steps[GradientVsCausal]:
     """Measure both sides of the claim's task: G on discovery examples, C on the `causal` ones.
 
-    `effect` (default: the claim's) is `loss`, the rise of the answer's cross-entropy in nats; `accuracy`, the drop of correct
-    answers; or `metric`, the drop of the metric (of `kl`, the rise). Raises `Invalid` below the accuracy gate, when all
-    gradients are equal, when no ablation changes anything, and for scores or effects that are not finite.
+    `effect` (default: the claim's) is `loss`, the rise of the answer's cross-entropy in nats; `accuracy`, the drop in accuracy; or
+    `metric`, the drop of the metric (for `kl`, the rise). Raises `Invalid` below the accuracy gate, if all gradients are equal, if no
+    ablation changes anything, and for scores or effects that are not finite.
     """
     import numpy as np
 
-    p: GradientAndAblation = claim.parameters
+    p: GradientParameters = claim.parameters
     effect = effect or claim.parameters.effect
-    found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, found)
+    split = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, split)
     source = claim.tasks[p.task]
-    shares = p.gradient_options.get("gradient_batch", 1) != 1  # a gradient over several examples must not mix both sides of the split
+    batched_gradient = p.gradient_options.get("gradient_batch", 1) != 1  # such a batch must not mix both sides of the split
     description, attribution, swept = yield from ask_together(
         Describe(claim.model),
         Attribute(
@@ -190,13 +157,13 @@ def gradient_causal(
             p.gradient,
             "component",
             p.metric,
-            part(p, "discovery") if shares else ALL,
+            part(p, "discovery") if batched_gradient else ALL,
             None,
             freeze(p.gradient_options),
         ),
         Sweep(claim.model, source, p.ablation, p.metric, part(p, causal), part(p, "discovery"), freeze(p.ablation_options)),
     )
-    rows = np.arange(len(found.discovery)) if shares else found.discovery
+    rows = np.arange(len(split.discovery)) if batched_gradient else split.discovery
     batched = len(np.unique(attribution.blocks)) < len(attribution.blocks)
     strength = np.abs(attribution.scores[rows]).astype(float)
     check_ranked(strength, p.gradient)
@@ -204,21 +171,21 @@ def gradient_causal(
         tuple(attribution.units),
         strength,
         # examples whose gradients were taken together are resampled together
-        [str(b) for b in attribution.blocks[rows]] if batched else found.groups(found.discovery),
-        cost(swept, effect, p.metric),
-        found.groups(found.evaluation if causal == "evaluation" else found.discovery),
+        [str(b) for b in attribution.blocks[rows]] if batched else split.groups(split.discovery),
+        ablation_effects(swept, effect, p.metric),
+        split.groups(split.evaluation if causal == "evaluation" else split.discovery),
         (p.split == "in_sample" or causal == "discovery") and not batched,
         base,
         swept,
-        found,
+        split,
         description,
         effect,
-        {k: v for k, v in attribution.details.items() if k != "site"} or _defaults(p),
+        {k: v for k, v in attribution.details.items() if k != "site"} or default_options(p.gradient),
     )
 
 
 def check_ranked(strength: Table, gradient: str) -> None:
-    """Raises `Invalid` when there are fewer than two components, or all their gradients are equal: there is no ranking."""
+    """Raise `Invalid` if there is no gradient ranking: fewer than two components, or equal gradients."""
     import numpy as np
 
     means = strength.mean(0)
@@ -233,27 +200,27 @@ def check_ranked(strength: Table, gradient: str) -> None:
         )
 
 
-def cost(swept: SweepOutcome, effect: str, metric: str) -> Table:
-    """What ablation of each component costs on each example; [n_examples, n_components], larger is worse."""
+def ablation_effects(swept: SweepOutcome, effect: str, metric: str) -> Table:
+    """The effect of ablating each component on each example; [n_examples, n_components], larger is worse."""
     base = swept.baseline
     assert base is not None
     if effect == "loss":
-        found: Any = base.log_prob[:, None].astype(float) - swept.log_prob
+        effects: Any = base.log_prob[:, None].astype(float) - swept.log_prob
     elif effect == "accuracy":
-        found = base.correct[:, None].astype(float) - swept.correct
+        effects = base.correct[:, None].astype(float) - swept.correct
     else:
-        found = (base.metric[:, None].astype(float) - swept.metric) * (-1.0 if metric in COMPARISONS else 1.0)
-    check_finite(found, f"effects of ablation on the {effect}")
-    if not (found.std(0) > 0).any() and not (found.mean(0).std() > 0):
+        effects = (base.metric[:, None].astype(float) - swept.metric) * (-1.0 if metric in COMPARISONS else 1.0)
+    check_finite(effects, f"effects of ablation on the {effect}")
+    if not (effects.std(0) > 0).any() and not (effects.mean(0).std() > 0):
         raise Invalid(f"no ablation changes the {effect}: there is no causal ranking to agree with")
-    return found  # type: ignore[no-any-return]
+    return effects  # type: ignore[no-any-return]
 
 
 def floor_and_ceiling(swept: SweepOutcome) -> dict[str, float]:
-    """Shares of the components whose ablation leaves accuracy (nearly) whole, takes all of it, and both: their accuracies tie."""
+    """Shares of the components whose ablation leaves the accuracy (nearly) intact, takes it to 0, and both; their ranks are ties."""
     assert swept.baseline is not None
     accuracy = swept.correct.mean(0)
-    floor, ceiling = accuracy >= WHOLE * swept.baseline.correct.mean(), accuracy == 0
+    floor, ceiling = accuracy >= UNHARMED * swept.baseline.correct.mean(), accuracy == 0
     return {
         "share_at_floor": float(floor.mean()),
         "share_at_ceiling": float(ceiling.mean()),
@@ -262,23 +229,17 @@ def floor_and_ceiling(swept: SweepOutcome) -> dict[str, float]:
 
 
 def tied(sides: GradientVsCausal) -> str | None:
-    """Why a *ranking* by accuracy cannot be read: too many components leave it (nearly) whole, or take all of it; else None."""
+    """Why a *ranking* by accuracy means nothing: too many components leave it (nearly) intact, or take it to 0. None otherwise."""
     share = floor_and_ceiling(sides.swept)["share_at_floor_or_ceiling"]
-    if sides.effect == "accuracy" and share > TIED:
+    if sides.effect == "accuracy" and share > LARGEST_TIED_SHARE:
         return (
-            f"{share:.0%} of the components leave the accuracy above {WHOLE:.0%} of the intact one or take all of it, "
-            f"so their ranks are ties (at most {TIED:.0%} can be read); use effect: loss"
+            f"ablating {share:.0%} of the components leaves the accuracy above {UNHARMED:.0%} of the intact one or takes it to 0, "
+            f"so their ranks are ties (at most {LARGEST_TIED_SHARE:.0%} are allowed); use effect: loss"
         )
     return None
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """A set of unit names for a line of text, shortened."""
+    """A set of unit names, shortened for a line of text."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{{{', '.join(names[:most])}{more}}}"
-
-
-def _defaults(p: GradientAndAblation) -> dict[str, Any]:
-    """The options of the gradient's method, where their defaults are known."""
-    options = METHODS.fact(p.gradient, "options")
-    return dict(options) if isinstance(options, Mapping) else {}

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
 from ..protocol import Claim, Property
-from .gradient_roles import HeroRule, count
-from .gradient_vs_causal import GradientCausalParameters, gradient_causal
+from .parameters import HeroRule, RoleCountParameters
+from .role_count import count_role
 
 
-class HiddenHeroes(HeroRule, GradientCausalParameters):
-    """Number of hidden heroes: components that matter when they are ablated, and whose gradients are low.
+class HiddenHeroes(HeroRule, RoleCountParameters):
+    """Number of hidden heroes: components with low gradients that matter when they are ablated.
 
-    G: mean over discovery examples of the absolute score of `gradient`. C: mean over evaluation examples of what ablating the
-    component alone costs (`effect`: nats of the answer's cross-entropy, accuracy points, or units of the metric).
-    `rule: certified`: C > `delta`, and fewer than floor(`low`·N) of the N components have a smaller G. The value is the
-    number that bounds on all C and on all differences of G, which hold at once, leave no doubt about; the interval runs
-    from it to the number that they do not exclude. Bounds: betting for accuracy (exact, wide), skewness-corrected t
-    over groups otherwise (approximate; effects that no example showed are not seen). `rule: rank_gap`: the published
-    rank(G) − rank(C) ≤ −`gap` (6 of 20), of which random rankings have 5.25 of 20: the number expected by chance is
-    reported. Interval: bias-corrected bootstrap over discovery and evaluation groups, everything recomputed; approximate.
-    With accuracy, a rank gap is inconclusive when more than a quarter of the components sit at its floor or ceiling.
-    Unit: components, 0 to N. Invalid below the accuracy gate, when all gradients are equal, when no ablation changes
-    anything, and for a share or gap that no component can meet. Source: The Gradient-Causal Gap; the sound rule is this package's.
+    G: mean over discovery examples of the absolute score of `gradient`. C: mean over evaluation examples of the effect of ablating the
+    component by itself (`effect`: nats of the answer's cross-entropy, accuracy points, or units of the metric).
+
+    `rule: certified`: C > `delta`, and fewer than floor(`low`·N) of the N components have a smaller G. Bounds on all C and on all
+    differences of G hold at once. The value is the number of components that meet the rule everywhere inside these bounds; the interval
+    runs from it to the number that meet it somewhere. Bounds: betting for accuracy (exact, wide), otherwise skewness-corrected t over
+    groups (approximate; they cannot account for effects that no example showed).
+
+    `rule: rank_gap`: the published rank(G) − rank(C) ≤ −`gap` (6 of 20). Random rankings have 5.25 of 20 such components; the number
+    expected by chance is reported. Interval: bias-corrected bootstrap over discovery and evaluation groups, everything recomputed;
+    approximate. With `effect: accuracy` it is inconclusive if more than a quarter of the components sit at the floor or ceiling.
+
+    Unit: components, 0 to N. Invalid: below the accuracy gate, if all gradients are equal, if no ablation changes anything, and for a share
+    or gap that no component can meet. Source: The Gradient-Causal Gap; rule `certified` is this package's.
     """
-
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples of rule rank_gap")] = 2000
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Measure both sides; count."""
-    p: HiddenHeroes = claim.parameters
-    sides = yield from gradient_causal(claim)
-    return count(sides, "heroes", p, p.delta, p.low, p.resamples, "hidden_heroes")
+    """Count the heroes."""
+    return (yield from count_role(claim, "heroes"))
 
 
 HIDDEN_HEROES = Property(

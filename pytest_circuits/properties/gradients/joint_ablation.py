@@ -1,4 +1,4 @@
-"""What does it cost to remove a set of components together?"""
+"""How large is the effect of removing a set of components together?"""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
 from ..protocol import Claim, Property
 from ..steps.controls import Controls, ablation, drawn, known_control, rank_told, ranked
-from .component_selection import Chosen, SetParameters, choose
-from .gradient_vs_causal import UNITS, listed
+from .component_selection import SelectedSet, SetParameters, select
+from .gradient_vs_causal import listed
+from .parameters import EFFECT_UNITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,42 +22,48 @@ if TYPE_CHECKING:
     Table = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def _known(name: str) -> str:
+def _control_name(name: str) -> str:
     return name if name == "none" else known_control(name)
 
 
 class JointAblation(SetParameters):
-    """Joint drop of a set of components: what ablating all of them costs on evaluation examples.
+    """Joint drop of a set of components: the effect of ablating all of them together, on evaluation examples.
 
     D(S) = accuracy intact − accuracy without S (`effect: accuracy`, accuracy points, in [−1, 1]), or the rise of the answer's
     cross-entropy (`effect: loss`, nats, unbounded). With `control`, minus the mean drop of `draws` random sets of the same
     size (`c3`: as many heads and as many MLPs, outside S; others as in `necessity`).
-    S is named (`{units: [...]}`), or chosen on discovery examples: `heroes` and `bloats` (rules of `hidden_heroes` and
+
+    S is named (`{units: [...]}`), or selected on discovery examples: `heroes` and `bloats` (rules of `hidden_heroes` and
     `gradient_bloats`, from discovery gradients and ablations), `shared` (S_P), `top` (K of largest mean |attribution|).
-    Invalid: an empty set, all components, a control that cannot be drawn, below the accuracy gate. Source: The
-    Gradient-Causal Gap (effect of removing heroes and bloats). Interval over groups: accuracy betting (exact, every group
-    counts the same), loss skewness-corrected t (approximate: measured coverage of 95% intervals 89–94% for log-normal losses of 16 to 256
-    examples); with a control, combined with a t interval over draws in quadrature (approximate: 91% for such losses).
+
+    Invalid: an empty set, all components, a control that cannot be drawn, below the accuracy gate. Source: The Gradient-Causal Gap (effect
+    of removing heroes and bloats).
+
+    Interval, over groups: betting for accuracy (exact; every group counts the same), skewness-corrected t for loss (approximate: measured
+    coverage of 95% intervals 89–94% for log-normal losses of 16 to 256 examples). With a control, combined in quadrature with a t interval
+    over draws (approximate: 91% for such losses).
     """
 
     effect: Annotated[Literal["accuracy", "loss"], Field(description="what ablation is measured by")] = "accuracy"
     control: Annotated[
-        str, AfterValidator(_known), Field(description="none, or what the drop is compared with: c3, c3_parity, c3_any, c3_typed_layer …")
+        str,
+        AfterValidator(_control_name),
+        Field(description="none, or the random sets to compare with: c3, c3_parity, c3_any, c3_typed_layer …"),
     ] = "none"
     draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
     control_seed: Annotated[int, Field(ge=0)] = 0
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Choose the set; ablate it, and the controls, on evaluation examples."""
+    """Select the set; ablate it, and the controls, on evaluation examples."""
     p: JointAblation = claim.parameters
-    chosen = yield from choose(claim)
-    draws = Controls(None, []) if p.control == "none" else (yield from drawn(claim, chosen.units, chosen.universe))
-    outcomes = yield from ask_all([ablation(claim, sets, "remove") for sets in ([chosen.units], draws.sets) if sets])
-    groups = chosen.found.groups(chosen.found.evaluation)
-    drops = [_drop(p, chosen, one) for one in outcomes]
+    selected = yield from select(claim)
+    draws = Controls(None, []) if p.control == "none" else (yield from drawn(claim, selected.units, selected.universe))
+    outcomes = yield from ask_all([ablation(claim, sets, "remove") for sets in ([selected.units], draws.sets) if sets])
+    groups = selected.groups
+    drops = [_drop(p, selected, outcome) for outcome in outcomes]
     if draws.sets:
-        value, interval, kind, control = _against(p, drops[0][0], drops[1], groups, _possible(chosen, draws))
+        value, interval, kind, control = _against(p, drops[0][0], drops[1], groups, _possible(selected, draws))
     else:
         value, interval, kind, control = _alone(p, drops[0][0], groups)
     details = {
@@ -64,23 +71,23 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "drop": float(drops[0][0].mean()),
         "accuracy_without_set": float(outcomes[0].correct[0].mean()),
         "control": None if not draws.sets else {"rule": p.control, "sets": [list(d) for d in draws.sets], **control},
-        **chosen.as_dict(p),
+        **selected.as_dict(p),
     }
-    details["notes"] = _told(details, p, chosen)
+    details["notes"] = _notes(details, p, selected)
     return Estimate(value, interval, len(groups), p.confidence, kind, "joint_ablation", details)
 
 
-def _drop(p: JointAblation, chosen: Chosen, outcome: Any) -> Table:
-    """What each set costs on each example; [sets, n]."""
+def _drop(p: JointAblation, selected: SelectedSet, outcome: Any) -> Table:
+    """The drop of each set on each example; [sets, n]."""
     if p.effect == "loss":
-        return chosen.base.log_prob.astype(float) - outcome.log_prob  # type: ignore[no-any-return]
-    return chosen.base.correct.astype(float) - outcome.correct  # type: ignore[no-any-return]
+        return selected.base.log_prob.astype(float) - outcome.log_prob  # type: ignore[no-any-return]
+    return selected.base.correct.astype(float) - outcome.correct  # type: ignore[no-any-return]
 
 
-Answer = tuple[float, tuple[float, float], str, dict[str, Any]]
+Comparison = tuple[float, tuple[float, float], str, dict[str, Any]]  # value, interval, kind of interval, details
 
 
-def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Answer:
+def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Comparison:
     from ...stats.betting import grouped_mean_interval
     from ...stats.groups import group_sums
     from ...stats.hall_interval import mean_bounds
@@ -92,7 +99,7 @@ def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Answer:
     return mean, (low, high), "skewness-corrected t interval over groups", {}
 
 
-def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], possible: int) -> Answer:
+def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], possible: int) -> Comparison:
     """Drop of the set minus the mean drop under the controls."""
     from ...stats.crossed import crossed_interval
     from ...stats.hall_interval import crossed_bounds
@@ -104,34 +111,34 @@ def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], 
         value, interval, parts = crossed_bounds(-controls, -drop, groups, p.confidence)
         kind = "skewness-corrected t interval over groups and t interval over draws, in quadrature"
     means = controls.mean(1)
-    found = {"drops": [float(m) for m in means], "mean_drop": float(means.mean()), "interval_parts": parts}
-    return value, interval, kind, {**found, **ranked(float(drop.mean()), means, possible)}
+    details = {"drops": [float(m) for m in means], "mean_drop": float(means.mean()), "interval_parts": parts}
+    return value, interval, kind, {**details, **ranked(float(drop.mean()), means, possible)}
 
 
-def _possible(chosen: Chosen, draws: Controls) -> int:
+def _possible(selected: SelectedSet, draws: Controls) -> int:
     from ...stats.controls import distinct
 
-    return distinct(chosen.units, chosen.universe, draws.rule) if draws.sets else 0
+    return distinct(selected.units, selected.universe, draws.rule) if draws.sets else 0
 
 
-def _told(d: dict[str, Any], p: JointAblation, chosen: Chosen) -> list[str]:
-    unit, types = UNITS[p.effect], head_mlp_split(chosen.units)
+def _notes(d: dict[str, Any], p: JointAblation, selected: SelectedSet) -> list[str]:
+    unit, types = EFFECT_UNITS[p.effect], head_mlp_split(selected.units)
     lines = [
-        f"removed together ({p.ablation} ablation): {listed(chosen.units)} ({types['heads']} heads, {types['mlps']} MLPs); {chosen.how}",
-        f"that costs {d['drop']:.3g} {unit} on {d['evaluation']} examples; accuracy intact {d['accuracy']:.3f}, "
+        f"removed together ({p.ablation} ablation): {listed(selected.units)} ({types['heads']} heads, {types['mlps']} MLPs); "
+        f"{selected.how}",
+        f"drop: {d['drop']:.3g} {unit} on {d['evaluation']} examples; accuracy intact {d['accuracy']:.3f}, "
         f"without the set {d['accuracy_without_set']:.3f}",
     ]
     if d["control"]:
         c = d["control"]
-        lines.append(
-            f"random sets ({c['rule']}, {len(c['sets'])} draws) cost {c['mean_drop']:.3g} {unit} in the mean; {rank_told(c, 'the set')}"
-        )
+        lines.append(f"random sets ({c['rule']}, {len(c['sets'])} draws): mean drop {c['mean_drop']:.3g} {unit}; {rank_told(c, 'the set')}")
     return lines
 
 
 JOINT_ABLATION = Property(
     "joint_ablation", JointAblation, estimate, None, None,
-    "what removing a set of components together costs, alone or against random sets of the same size", "accuracy points or nats",
+    "the effect of removing a set of components together, by itself or compared with random sets of the same size",
+    "accuracy points or nats",
     limits=lambda p: (-1.0, 1.0) if p.effect == "accuracy" else (None, None),
     preflight=lambda p, context: best_case(-1, 1)(p, context) if p.effect == "accuracy" else (),
 )  # fmt: skip

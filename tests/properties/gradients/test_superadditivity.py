@@ -113,7 +113,7 @@ def test_each_way_of_choosing_a_set():
 @pytest.mark.parametrize(
     ("make", "options", "reason"),
     [
-        (table, {"set": {"units": ["L0H1"]}}, "L0H1 alone"),
+        (table, {"set": {"units": ["L0H1"]}}, "has only L0H1"),
         (table, {"set": "top", "size": 1}, "at least 2 components"),
         (table, {"set": {"units": list(UNITS)}}, "all 10 components"),
         (table, {"set": "shared", "size": "100%"}, "all 10 components"),
@@ -141,7 +141,7 @@ def test_mistakes_in_the_set_are_refused():
         ({"set": {"units": ["L0H0", "L0H0"]}}, "named twice"),
         ({"set": {"units": []}}, "at least 1"),
         ({"set": "villains"}, "heroes"),
-        ({"set": PAIR, "against": "independence"}, "use effect: accuracy"),
+        ({"set": PAIR, "against": "independence"}, "needs effect: accuracy"),
         ({"set": PAIR, "low": 0.7}, "overlap"),
         ({}, "set"),
     ):

@@ -129,7 +129,7 @@ def test_roles_are_counted_over_models_beside_what_chance_gives():
         for unit, k in named.items():
             assert heroes["chance_of_as_many"][unit] == pytest.approx(binom.sf(k - 1, 4, chance)), count
     assert heroes["in_each_model"] == [[units[0]]] * 3 + [[]]
-    assert f"hidden hero in most of 4 models: {units[0]} 3; chance alone: 1.1 each" in found.details["notes"]
+    assert f"hidden hero in most of 4 models: {units[0]} 3; expected by chance: 1.1 each" in found.details["notes"]
 
 
 def test_few_models_are_told_to_be_few():

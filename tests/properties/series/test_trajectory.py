@@ -18,7 +18,9 @@ from pytest_circuits.measurement.requests import Describe
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import AnyParameters, TaskName, task_references
 from pytest_circuits.properties.protocol import Claim, Property
-from pytest_circuits.properties.series.trajectory import SHAPES, TRAJECTORY, Trajectory
+from pytest_circuits.properties.series.trajectory import TRAJECTORY
+from pytest_circuits.properties.series.trajectory_parameters import Trajectory
+from pytest_circuits.properties.series.trajectory_shapes import SHAPES
 
 
 class Stated(AnyParameters):
@@ -208,7 +210,11 @@ BAD = Invalid("no behaviour")
         ([BAD, *CURVE[:2]], {"invalid": "fail"}, "invalid for 'm@10', and `invalid: fail` leaves none out: no behaviour"),
         ([BAD, BAD], {"invalid": "skip"}, "invalid for all 2 models; for 'm@20': no behaviour"),
         ([BAD, CURVE[0]], {}, "a drop needs at least 2 models that could be measured, got 1"),
-        ([BAD, *CURVE[:2]], {"shape": "emerges_by", "at": 10.0, "invalid": "skip"}, "'m@10', which is to have it, being at 10 or later"),
+        (
+            [BAD, *CURVE[:2]],
+            {"shape": "emerges_by", "at": 10.0, "invalid": "skip"},
+            "'m@10', which is at 10 or later and so must be measured",
+        ),
         (CURVE[:1], {}, "a trajectory needs at least 2 models, and 'm@10' is a series of 1"),
         (CURVE[:2], {"shape": "emerges_by", "at": 21.0}, "emerges_by at 21 has no model from there on: .* are at 10, 20"),
         (CURVE[:2], {"shape": "peaks_before", "at": 10.0}, "peaks_before at 10 has no model before it"),

@@ -59,9 +59,7 @@ class Trajectory(AnyParameters):
         if self.of.name == "drift" and inner.against is None:
             raise ValueError("drift inside a trajectory needs against: NAME, one model that every model of the series is compared with")
         if self.of.name == "drift" and (inner.within is not None or inner.no_worse_by is not None):
-            raise ValueError(
-                "within and no_worse_by are bounds of drift, and this claim is about the trajectory: give the bound of the trajectory instead"
-            )
+            raise ValueError("within and no_worse_by are bounds of drift, and this claim is about the trajectory: give its bound instead")
         if self.shape in SHAPES_AT and self.at is None:
             raise ValueError(f"shape {self.shape!r} needs 'at', a place in the series")
         if self.shape not in SHAPES_AT and self.at is not None:

@@ -11,9 +11,9 @@ import torch
 from pytest_circuits import open_model
 from pytest_circuits.attribution import relp
 from pytest_circuits.errors import MeasurementError, ModelError, OptionError, TaskError
-from tests.attribution.test_relp import gpt2_by_hand, llama_by_hand
 from tests.fakes import tiny
 from tests.fakes.plain_hooks import NAMES, metric, prompts
+from tests.fakes.replacement_models import gpt2_by_hand, llama_by_hand
 
 every_architecture = pytest.mark.parametrize("name", NAMES)
 

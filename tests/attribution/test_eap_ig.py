@@ -9,8 +9,8 @@ import torch
 from pytest_circuits import open_model
 from pytest_circuits.attribution.eap_ig import EapIg
 from pytest_circuits.errors import OptionError
-from tests.attribution.test_eap import edge_oracle, edges_of, total
 from tests.fakes import tiny
+from tests.fakes.edge_oracle import edge_oracle, edges_of, total
 from tests.fakes.plain_hooks import NAMES, Parts, as_ids, edits, metric, prompts, record
 
 every_architecture = pytest.mark.parametrize("name", NAMES)

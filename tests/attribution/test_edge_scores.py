@@ -16,8 +16,8 @@ from pytest_circuits.attribution.method import Job
 from pytest_circuits.errors import OptionError
 from pytest_circuits.model.hooks import measuring
 from pytest_circuits.model.sites import sites_of
-from tests.attribution.test_eap import edge_oracle
 from tests.fakes import tiny
+from tests.fakes.edge_oracle import edge_oracle
 from tests.fakes.plain_edges import edge_names
 from tests.fakes.plain_hooks import WITH_EXPERTS, Parts
 

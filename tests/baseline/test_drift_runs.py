@@ -9,8 +9,8 @@ import pytest
 from pytest_circuits.baseline import files
 from pytest_circuits.spec.schema import json_schema
 from tests.fakes.project import header
+from tests.fakes.schema_validator import faults
 from tests.fakes.torch_side import fake_model
-from tests.spec.test_schema import faults
 
 SUITE = """
 steady:

@@ -13,8 +13,8 @@ from pytest_circuits.attribution.relp import relp_rules
 from pytest_circuits.errors import ModelError, OptionError
 from pytest_circuits.inspection.locate import anatomy_of
 from pytest_circuits.model.hooks import Hooks, measuring
-from tests.attribution.test_node_scores import paired, slopes
 from tests.fakes import tiny
+from tests.fakes.node_oracle import paired, slopes
 from tests.fakes.plain_hooks import Parts, operated, outcomes, same
 
 

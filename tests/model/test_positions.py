@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_circuits import open_model
 from pytest_circuits.errors import OptionError, UnitError
-from tests.attribution.test_node_scores import unit_places
 from tests.fakes import tiny
+from tests.fakes.node_oracle import unit_places
 from tests.fakes.plain_hooks import NAMES, Parts, as_ids, edits, metric, prompts, record
 
 METHODS = ("atp", "relp", "gradient", "ig_activations")

@@ -5,8 +5,11 @@ Importing this package imports neither torch nor numpy; the names below are impo
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from .core.former_paths import FormerPaths
 
 __version__ = "0.1.0"
 
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from .subject import Subject, open_model
     from .tasks.base import PromptPair, Task
     from .tasks.load import load_task
+
+sys.meta_path.append(FormerPaths())
 
 
 def __getattr__(name: str) -> Any:

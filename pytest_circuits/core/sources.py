@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -66,3 +66,8 @@ class TaskSource:
     def options(self) -> dict[str, Any]:
         """The parameters as a mapping."""
         return json.loads(self.parameters)  # type: ignore[no-any-return]
+
+    @property
+    def original(self) -> TaskSource:
+        """The task before it was extended."""
+        return replace(self, grown=())

@@ -1,7 +1,7 @@
 """Results as a JSON document plus arrays, and back, without pickle.
 
-Anything made of the dataclasses in `TYPES`, dicts, lists, tuples, strings, numbers, booleans, None and numpy arrays comes back
-equal and of the same types. What JSON lacks is written as an object with one key that starts with `$`.
+Anything made of the result types of the registered requests, dicts, lists, tuples, strings, numbers, booleans, None and numpy arrays
+comes back equal and of the same types. What JSON lacks is written as an object with one key that starts with `$`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.results import Attribution, CircuitSet, ComponentNorms, Conservation, Description, Encoded, Outcome, SweepOutcome
-from ..core.units import Universe
+from ..core.results import CircuitSet
 from ..errors import MeasurementError
+from .requests import REQUESTS, MeasuredRequest
 
 Arrays = dict[str, NDArray[Any]]
-TYPES: dict[str, type] = {
-    t.__name__: t for t in (Attribution, CircuitSet, Conservation, Description, Encoded, ComponentNorms, Outcome, SweepOutcome, Universe)
-}
+_TYPES: dict[str, type] = {CircuitSet.__name__: CircuitSet}
+
+
+def _type(name: str) -> type | None:
+    """The dataclass of this name among the result types; requests may be registered at any time."""
+    for registered in ((), REQUESTS.builtin, REQUESTS):  # entry points are scanned last, since that is slow
+        for request in map(REQUESTS.get, registered):
+            if issubclass(request, MeasuredRequest):
+                _TYPES.update({found.__name__: found for found in request.result_types()})
+        if name in _TYPES:
+            return _TYPES[name]
+    return None
 
 
 def pack(value: Any) -> tuple[str, Arrays]:
-    """The document and its arrays by name. Raises `MeasurementError` naming the place of a value that cannot be kept."""
+    """The document and its arrays by name. Raises `MeasurementError` naming the place of a value that cannot be stored."""
     arrays: Arrays = {}
     return json.dumps(_encode(value, arrays, "result")), arrays
 
@@ -50,16 +59,16 @@ def _encode(value: Any, arrays: Arrays, where: str) -> Any:
         if all(isinstance(k, str) and not k.startswith("$") for k, _ in pairs):
             return dict(pairs)
         return {"$dict": [[_encode(k, arrays, f"a key of {where}"), v] for k, v in pairs]}
-    if is_dataclass(value) and TYPES.get(type(value).__name__) is type(value):
-        made_of = {f.name: _encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in fields(value)}
-        return {"$type": [type(value).__name__, made_of]}
+    if is_dataclass(value) and _type(type(value).__name__) is type(value):
+        content = {f.name: _encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in fields(value)}
+        return {"$type": [type(value).__name__, content]}
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    raise MeasurementError(f"{where} is a {kind}, which cannot be kept; use numpy arrays and plain values")
+    raise MeasurementError(f"{where} is a {kind}, which cannot be stored; use numpy arrays and plain values")
 
 
 def _plain(array: NDArray[Any], where: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise MeasurementError(f"{where} is an array of {array.dtype}, which cannot be kept; use booleans, integers or floats")
+        raise MeasurementError(f"{where} is an array of {array.dtype}, which cannot be stored; use booleans, integers or floats")
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
@@ -87,6 +96,9 @@ def _special(key: str, inside: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if key == "$dict":
         return {_decode(k, arrays): _decode(v, arrays) for k, v in inside}
     if key == "$type":
-        name, made_of = inside
-        return TYPES[name](**{k: _decode(v, arrays) for k, v in made_of.items()})
+        name, content = inside
+        found = _type(name)
+        if found is None:
+            raise ValueError(f"unknown type {name!r}")
+        return found(**{k: _decode(v, arrays) for k, v in content.items()})
     raise ValueError(f"unknown mark {key!r}")

@@ -1,29 +1,29 @@
 """What a run would measure, and about what it would cost, without loading a model (`--circuits-plan`).
 
-A property is driven with what is already stored and, for the rest, with invented results. Its estimate is thrown away; what comes
-out is a count of requests and model calls.
+A property is driven with the results that are already stored and, for the rest, with synthetic ones. Its estimate is thrown away; the
+forecast is a count of requests and model calls.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Generator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from ..core.results import Description, Encoded
+from ..core.results import Encoded
 from ..core.sources import ModelSource, TaskSource
 from ..core.units import Universe
-from ..errors import CircuitsError, Invalid, ModelError
+from ..errors import CircuitsError, ModelError
 from ..model.config_sizes import config_universe
-from . import synthetic as invented
-from .cost_model import passes
-from .example_selection import examples_of
-from .executor import Executor
+from ..tasks.base import Task
+from . import synthetic
+from .driver import drive
+from .executor import Executor, checked_request
 from .fingerprints import cached_config
-from .incremental import joined, pieces, unextended
-from .requests import Ablate, AnyRequest, Describe, Encode, LoadTask, Part, PlanBoundary, Sweep
+from .requests import Describe, Encode, MeasuredRequest, Request, Steps, UnmeasuredRequest
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -56,97 +56,92 @@ class Forecast:
         return f"to measure: {kinds}; about {self.forwards} forwards and {self.backwards} backwards; {self.cached} stored"
 
 
+class _PlanEnd(Exception):
+    """What is asked for next cannot be known; not an error of measuring, which a property might handle."""
+
+
 class Planner:
     """Forecasts for the claims of one run; what several claims share counts for the first that asks.
 
     `total` is the forecast for all claims added so far.
     """
 
-    def __init__(self, lab: Executor) -> None:
-        self.lab = lab
-        self._seen: set[AnyRequest] = set()
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self._seen: set[Request[Any]] = set()
         self._universes: dict[ModelSource, Universe] = {}
         self.total = Forecast()
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples a model call, as the executor has it."""
+        return self.executor.batch_size
 
     def shape(self, model: ModelSource) -> Universe | None:
         """The model's universe, where it can be known without the model."""
         try:
-            return self._universe(model)
+            return self.universe(model)
         except CircuitsError:
             return None
 
-    def add(self, steps: Generator[Any, Any, Any]) -> Forecast:
+    def add(self, steps: Steps[Any]) -> Forecast:
         """What this claim would add. Raises no `CircuitsError`: what is wrong with its model or task is a note."""
-        found = Forecast()
+        forecasts: list[Forecast] = []
+
+        def answer(request: Request[Any]) -> Any:
+            try:
+                return self._answer(checked_request(request), forecasts)
+            except CircuitsError as problem:
+                raise _PlanEnd(str(problem)) from problem
+
         try:
-            asked = next(steps)
-            while True:
-                many = isinstance(asked, (list, tuple))
-                answers = []
-                for request in asked if many else [asked]:
-                    answer, more = self._answer(request)
-                    found += more
-                    answers.append(answer)
-                asked = steps.send(answers if many else answers[0])
-        except StopIteration:
-            pass
-        except CircuitsError as problem:
-            found += Forecast(notes=(str(problem),))
-        finally:
-            steps.close()
-        self.total += found
-        return found
+            drive(steps, answer)
+        except (CircuitsError, _PlanEnd) as problem:
+            forecasts.append(Forecast(notes=(str(problem),)))
+        forecast = sum(forecasts, Forecast())
+        self.total += forecast
+        return forecast
 
-    def _answer(self, request: AnyRequest) -> tuple[Any, Forecast]:
-        if isinstance(request, LoadTask):
-            return self.lab.task(request.task), Forecast()
-        if isinstance(request, PlanBoundary):
-            raise Invalid(request.note)  # which ends the steps, and is a note
-        if isinstance(request, (Describe, Encode)) or not request.task.grown or request.part.since:
-            return self._single(request)
-        parts: list[Any] = pieces(request, len(self.lab.task(unextended(request.task))))
-        used = [one for one in parts if not one.part.since or _count(one.part, self._encoded(one.model, one.task))]
-        if used == [request]:
-            return self._single(request)
-        answers, cost = [], Forecast()
-        for one in used:
-            answer, more = self._answer(one)
-            answers.append(answer)
-            cost += more
-        return joined(answers), cost
+    def task(self, source: TaskSource) -> Task:
+        """The task's prompt pairs. Raises `TaskError`."""
+        return self.executor.task(source)
 
-    def _single(self, request: AnyRequest) -> tuple[Any, Forecast]:
-        bare = _without_names(request)
-        stored = self.lab.stored(request)
-        first = bare not in self._seen
-        self._seen.add(bare)
-        if stored is not None:
-            return stored, Forecast(cached=int(first))
-        answer, cost = self._invent(request)
-        return answer, Forecast(Counter([type(request).__name__]), *cost) if first else Forecast()
+    def encoded(self, model: ModelSource, source: TaskSource) -> Encoded:
+        """The stored encoding of a task, else one as if all its pairs fitted the tokenizer."""
+        request = Encode(model, source)
+        return self.executor.stored(request) or request.finish(synthetic.encoded_task(self.task(source)), self)
 
-    def _invent(self, request: AnyRequest) -> tuple[Any, tuple[int, int]]:
-        universe = self._universe(request.model)
-        if isinstance(request, Describe):
-            return invented.description(universe, request.model), (0, 0)
-        encoded = self._encoded(request.model, request.task)
-        if isinstance(request, Encode):
-            return encoded, (0, 0)
-        n = _count(request.part, encoded)
-        reference = n
-        if isinstance(request, (Ablate, Sweep)) and request.reference is not None:
-            reference = _count(request.reference, encoded)
-        return invented.result(request, universe, n), passes(request, universe, n, reference, self.lab.batch_size)
-
-    def _encoded(self, model: ModelSource, task: TaskSource) -> Encoded:
-        stored: Encoded | None = self.lab.stored(Encode(model, task))
-        return stored or self.lab.split_as_before(invented.encoded(self.lab.task(task)), task)
-
-    def _universe(self, model: ModelSource) -> Universe:
+    def universe(self, model: ModelSource) -> Universe:
+        """The model's units, as stored or from its config.json. Raises `ModelError`."""
         if model not in self._universes:
-            known: Description | None = self.lab.stored(Describe(model))
-            self._universes[model] = known.universe if known is not None else universe_of(model)
+            description = self.executor.stored(Describe(model))
+            self._universes[model] = description.universe if description is not None else universe_of(model)
         return self._universes[model]
+
+    def _answer(self, request: Request[R], forecasts: list[Forecast]) -> R:
+        if isinstance(request, UnmeasuredRequest):
+            answer: R = request.answer_plan(self)
+            return answer
+        assert isinstance(request, MeasuredRequest)
+        pieces = request.pieces(self)
+        if pieces == [request]:
+            return self._result(request, forecasts)
+        results: list[R] = [self._answer(piece, forecasts) for piece in pieces]
+        joined: R = results[0] if len(results) == 1 else request.join(results)
+        return joined
+
+    def _result(self, request: MeasuredRequest[R], forecasts: list[Forecast]) -> R:
+        anonymous = request.without_names()
+        stored = self.executor.stored(request)
+        is_new = anonymous not in self._seen
+        self._seen.add(anonymous)
+        if stored is not None:
+            forecasts.append(Forecast(cached=int(is_new)))
+            return stored
+        result, passes = request.plan(self)
+        if is_new:
+            forecasts.append(Forecast(Counter([type(request).__name__]), *passes))
+        return result
 
 
 def universe_of(model: ModelSource) -> Universe:
@@ -164,15 +159,3 @@ def universe_of(model: ModelSource) -> Universe:
         return config_universe(config)
     except ModelError as problem:
         raise ModelError(f"model {model.describe()} cannot be planned for: {problem} ({path})") from None
-
-
-def _count(part: Part, encoded: Encoded) -> int:
-    chosen = examples_of(part, encoded)
-    return encoded.n if chosen is None else len(chosen)
-
-
-def _without_names(request: AnyRequest) -> AnyRequest:
-    changed: dict[str, Any] = {"model": replace(request.model, name="")}
-    if not isinstance(request, Describe):
-        changed["task"] = replace(request.task, name="")
-    return replace(request, **changed)

@@ -11,6 +11,7 @@ from ..ablation.trial import Trial, TrialAnswer, answer_of
 from ..core.sources import ModelSource
 from ..errors import CircuitsError, TaskError
 from ..tasks.grammar.drawn import drawn_source
+from .driver import drive
 from .requests import Ablate, Encode, Steps, ask, ask_all, freeze
 
 DRAWN = "drawn prompts"
@@ -96,14 +97,8 @@ LEDGER: ContextVar[TrialLedger | None] = ContextVar("ledger", default=None)
 
 
 def run(lab: Any, steps: Steps[Answers]) -> Answers:
-    """The result of steps that measure, from a lab."""
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([lab.result(one) for one in asked] if isinstance(asked, list) else lab.result(asked))
-    except StopIteration as end:
-        found: Answers = end.value
-        return found
+    """The result of steps that measure, from an executor."""
+    return drive(steps, lab.result)
 
 
 def answered(lab: Any, model: ModelSource, trial: Trial) -> TrialAnswer:

@@ -6,14 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...core.sources import TaskSource
-from .base import Request
+from .base import UnmeasuredRequest
+from .sessions import Session
 
 if TYPE_CHECKING:
-    from ...tasks.base import Task  # noqa: F401 - named in the base class
+    from ...tasks.base import Task
 
 
 @dataclass(frozen=True)
-class LoadTask(Request["Task"]):
+class LoadTask(UnmeasuredRequest["Task"]):
     """The task itself, before a tokenizer sees it. Measures nothing."""
 
     task: TaskSource
+
+    def describe(self) -> str:
+        """`task 'ioi'`."""
+        return f"task {self.task.name!r}"
+
+    def answer(self, session: Session) -> Task:
+        """The prompt pairs."""
+        return session.task(self.task)

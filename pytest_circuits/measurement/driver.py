@@ -1,0 +1,75 @@
+"""The driver of steps that ask for measurements. Measuring, planning, tests and calibration all run properties with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..errors import CircuitsError
+from .requests.base import Request
+from .requests.steps import Steps
+
+T = TypeVar("T")
+Answer = Callable[[Request[Any]], Any]
+AnswerAll = Callable[[Sequence[Request[Any]]], Sequence[Any]]
+
+
+def drive(steps: Steps[T], answer: Answer, answer_all: AnswerAll | None = None) -> T:
+    """Run steps to their end and return their result: each request that they yield is answered by `answer(request)`.
+
+    For a list of requests the answers come from `answer_all`, by default `answer` for each of them, in order. A `CircuitsError` of
+    answering is raised inside the steps, at their `yield`, and leaves from here unless they handle it; other exceptions end the steps.
+    The steps are closed whatever happens.
+    """
+
+    def answer_each(requests: Sequence[Request[Any]]) -> Sequence[Any]:
+        return [answer(request) for request in requests]
+
+    try:
+        requested = next(steps)
+        while True:
+            try:
+                answered = (
+                    answer(requested) if isinstance(requested, Request) else list((answer_all or answer_each)(_sequence(requested)))
+                )
+            except CircuitsError as problem:
+                requested = steps.throw(problem)
+            else:
+                requested = steps.send(answered)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        steps.close()
+
+
+def together(*steps: Steps[Any]) -> Steps[list[Any]]:
+    """Run steps side by side: what all of them ask for next is asked for at once. Returns their results in order."""
+    results: list[Any] = [None] * len(steps)
+    waiting: dict[int, Any] = {}
+
+    def advance(i: int, answer: Any) -> None:
+        waiting.pop(i, None)
+        try:
+            waiting[i] = steps[i].send(answer)
+        except StopIteration as end:
+            results[i] = end.value
+
+    try:
+        for i in range(len(steps)):
+            advance(i, None)
+        while waiting:
+            turn = list(waiting.items())
+            answers = iter((yield [request for _, wanted in turn for request in (wanted if isinstance(wanted, list) else [wanted])]))
+            for i, wanted in turn:
+                advance(i, [next(answers) for _ in wanted] if isinstance(wanted, list) else next(answers))
+    finally:
+        for step in steps:
+            step.close()
+    return results
+
+
+def _sequence(requested: Any) -> Sequence[Request[Any]]:
+    if isinstance(requested, (list, tuple)):
+        return requested
+    raise TypeError(f"a property yielded {requested!r}, which is not a request")

@@ -11,8 +11,8 @@ from typing import Any
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.verdict import CERTIFIED, INVALID, Bound, decide
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.dispatch import call
-from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.driver import drive
+from pytest_circuits.measurement.example_selection import Rows
 from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import task_names
@@ -68,12 +68,8 @@ class Opened:
         sources = {task: TaskSource.make(task, "fixture", task) for task in task_names(checked)}
         steps = prop.estimate(Claim(prop.name, checked, ModelSource("m", "m"), sources))
         try:
-            asked = next(steps)
-            while True:
-                asked = steps.send([self._answer(one) for one in asked] if isinstance(asked, list) else self._answer(asked))
-        except StopIteration as end:
-            found = decide(end.value, bound)
-            return found.kind, found.reason
+            verdict = decide(drive(steps, self._answer), bound)
+            return verdict.kind, verdict.reason
         except Invalid as problem:
             return INVALID, str(problem)
 
@@ -84,13 +80,12 @@ class Opened:
 
     def _measure(self, request: Any) -> Any:
         if isinstance(request, Describe):
-            return call(self.subject, request, None, None, None, None)
+            return request.execute(self.subject, None, Rows(), None)
         task = self.tasks[request.task.name]
         if isinstance(request, Encode):
-            return call(self.subject, request, task, None, None, None)
+            return request.execute(self.subject, task, Rows(), None)
         encoded = self._answer(Encode(request.model, request.task))
-        places = [None if one is None else examples_of(one, encoded) for one in (request.part, getattr(request, "reference", None))]
-        return call(self.subject, request, task, *places, 64)
+        return request.execute(self.subject, task, request.rows(encoded), 64)
 
 
 def untrained(seed: int) -> Any:

@@ -17,6 +17,7 @@ from pytest_circuits.core.results import Attribution, ComponentNorms, Conservati
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Estimate
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import (
     Ablate,
@@ -204,13 +205,4 @@ def ask(name: str, parameters: Mapping[str, Any], worlds: Mapping[str, World], s
     def answer(request: Any) -> Any:
         return worlds[request.model.name].answer(request)
 
-    try:
-        asked = next(steps)
-        while True:
-            many = isinstance(asked, (list, tuple))
-            asked = steps.send([answer(one) for one in asked] if many else answer(asked))
-    except StopIteration as end:
-        found: Estimate = end.value
-        return found
-    finally:
-        steps.close()
+    return drive(steps, answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +12,14 @@ from ..core.verdict import INCONCLUSIVE, INVALID, REFUTED, Bound, Estimate, Verd
 from ..errors import CircuitsError, Invalid
 from ..measurement.cost import Cost
 from ..measurement.executor import Executor
-from ..measurement.request_trace import ElsewhereError, watched
-from ..measurement.requests import AnyRequest, Steps
+from ..measurement.requests import Request, Steps
 from .refutation_level import level_of, smallest_level
 from .sample_size import sample_size_of
 from .sequential import LookPlan, problem_with_max_n, property_of
+
+
+class _NewRequestError(Exception):
+    """A property asks for something that it did not ask for before."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class MeasuredOutcome:
     outcome: Estimate | CircuitsError
     cost: Cost = field(default_factory=Cost)
     model: Description | None = None
-    requests: frozenset[AnyRequest] = frozenset()
+    requests: frozenset[Request[Any]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,11 @@ def estimation(claim: Claim) -> Steps[Estimate]:
 
 def _measure(executor: Executor, claim: Claim) -> MeasuredOutcome:
     before, description = executor.spent, None
-    requests: set[AnyRequest] = set()
+    requests: set[Request[Any]] = set()
     outcome: Estimate | CircuitsError
     try:
         description = executor.describe(claim.model)
-        outcome, _ = executor.run(watched(estimation(claim), requests.update))
+        outcome, _ = executor.run(estimation(claim), requests.update)
     except CircuitsError as problem:
         outcome = problem
     return MeasuredOutcome(outcome, executor.spent - before, description, frozenset(requests))
@@ -128,19 +131,19 @@ def decide_outcome(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, 
     return Evaluation(verdict, outcome, cost, model, outcome.details, level)
 
 
-def _is_still_refuted(executor: Executor, claim: Claim, bound: Bound, requests: frozenset[AnyRequest]) -> bool:
+def _is_still_refuted(executor: Executor, claim: Claim, bound: Bound, requests: frozenset[Request[Any]]) -> bool:
     """Whether the same measurements refute the claim at the confidence of `claim`.
 
     Where a property lets the confidence decide what is measured (such as which components are certain to be heroes), another
     confidence makes another claim of it, which says nothing about this one.
     """
 
-    def refuse_new(wanted: list[AnyRequest]) -> None:
+    def refuse_new(wanted: Iterable[Request[Any]]) -> None:
         if not requests.issuperset(wanted):
-            raise ElsewhereError
+            raise _NewRequestError
 
     try:
-        estimate, _ = executor.run(watched(estimation(claim), refuse_new))
-    except (CircuitsError, ElsewhereError):
+        estimate, _ = executor.run(estimation(claim), refuse_new)
+    except (CircuitsError, _NewRequestError):
         return False
     return decide(estimate, bound).kind == REFUTED

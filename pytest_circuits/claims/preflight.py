@@ -9,9 +9,8 @@ from ..core.claim import Claim
 from ..core.units import Universe
 from ..core.verdict import CERTIFIED, REFUTED
 from ..errors import CircuitsError
-from ..measurement import synthetic
 from ..measurement.executor import Executor
-from ..measurement.incremental import unextended
+from ..measurement.synthetic import encoded_task
 from ..properties.preflight import PreflightContext
 from ..stats.split import split_first
 from ..tasks.base import Task
@@ -39,11 +38,11 @@ def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> lis
     split = getattr(parameters, "split", None)
     for name, source in last.tasks.items() if split is not None else ():
         try:
-            first = len(executor.task(unextended(source))) if source.grown else None
+            first = len(executor.task(source.original)) if source.grown else None
             task = executor.task(source)
             groups[name], examples[name] = _sides(task, first, split, parameters.split_seed)
             if task.most_groups is not None:
-                every = len(set(synthetic.encoded(task).groups))
+                every = len(set(encoded_task(task).groups))
                 most[name] = max(groups[name][1], groups[name][1] * task.most_groups // every)
         except CircuitsError:
             continue
@@ -56,7 +55,7 @@ def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> lis
 
 def _sides(task: Task, first: int | None, split: object, seed: int) -> tuple[Sides, Sides]:
     """Numbers of groups, and of examples, on the discovery and on the evaluation side."""
-    names = synthetic.encoded(task).groups
+    names = encoded_task(task).groups
     if split == "in_sample":
         return (len(set(names)),) * 2, (len(names),) * 2
     rows = split_first(names, first, float(str(split)), seed)

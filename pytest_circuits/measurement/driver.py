@@ -29,9 +29,10 @@ def drive(steps: Steps[T], answer: Answer, answer_all: AnswerAll | None = None) 
         requested = next(steps)
         while True:
             try:
-                answered = (
-                    answer(requested) if isinstance(requested, Request) else list((answer_all or answer_each)(_sequence(requested)))
-                )
+                if isinstance(requested, (list, tuple)):
+                    answered: Any = list((answer_all or answer_each)(requested))
+                else:
+                    answered = answer(requested)  # type: ignore[arg-type]  # or something else, which `answer` refuses
             except CircuitsError as problem:
                 requested = steps.throw(problem)
             else:
@@ -67,9 +68,3 @@ def together(*steps: Steps[Any]) -> Steps[list[Any]]:
         for step in steps:
             step.close()
     return results
-
-
-def _sequence(requested: Any) -> Sequence[Request[Any]]:
-    if isinstance(requested, (list, tuple)):
-        return requested
-    raise TypeError(f"a property yielded {requested!r}, which is not a request")

@@ -56,7 +56,7 @@ class Forecast:
         return f"to measure: {kinds}; about {self.forwards} forwards and {self.backwards} backwards; {self.cached} stored"
 
 
-class _PlanEnd(Exception):
+class _PlanEndError(Exception):
     """What is asked for next cannot be known; not an error of measuring, which a property might handle."""
 
 
@@ -92,11 +92,11 @@ class Planner:
             try:
                 return self._answer(checked_request(request), forecasts)
             except CircuitsError as problem:
-                raise _PlanEnd(str(problem)) from problem
+                raise _PlanEndError(str(problem)) from problem
 
         try:
             drive(steps, answer)
-        except (CircuitsError, _PlanEnd) as problem:
+        except (CircuitsError, _PlanEndError) as problem:
             forecasts.append(Forecast(notes=(str(problem),)))
         forecast = sum(forecasts, Forecast())
         self.total += forecast
@@ -125,8 +125,9 @@ class Planner:
         assert isinstance(request, MeasuredRequest)
         pieces = request.pieces(self)
         if pieces == [request]:
-            return self._result(request, forecasts)
-        results: list[R] = [self._answer(piece, forecasts) for piece in pieces]
+            result: R = self._result(request, forecasts)
+            return result
+        results = [self._answer(piece, forecasts) for piece in pieces]
         joined: R = results[0] if len(results) == 1 else request.join(results)
         return joined
 

@@ -13,7 +13,7 @@ from ..core.verdict import INCONCLUSIVE, as_expected
 from ..errors import CircuitsError, MeasurementError, MutationError, Offline
 from ..measurement.cost import Cost
 from ..measurement.executor import Executor
-from ..measurement.requests import Ablate, AnyRequest
+from ..measurement.requests import Ablate
 from ..mutants.base import Mutation
 from ..properties.parameters import AnyParameters, Parameters
 from ..properties.steps.examples import part
@@ -135,7 +135,7 @@ def gate_of(parameters: AnyParameters) -> Parameters:
     return next((p for p in (parameters, inner) if isinstance(p, Parameters)), Parameters())
 
 
-def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[AnyRequest, AnyRequest]:
+def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[Ablate, Ablate]:
     """The intact model's answers, and the mutant's, as a claim's competence gate asks for them."""
     one = Ablate(model, task, ((),), metric=p.metric, part=part(p, "evaluation"))
     there = relabelled(task, mutation) if mutation.of_labels else task

@@ -11,7 +11,7 @@ from ..core.claim import Claim
 from ..errors import CircuitsError
 from ..measurement.executor import Executor
 from ..measurement.planner import Forecast, Planner
-from ..measurement.requests import AnyRequest
+from ..measurement.requests import Ablate
 from ..mutants.base import Mutation
 from .circuit import circuit_of
 from .detection import gate_of, gates, mutated
@@ -71,6 +71,6 @@ def _forecast_mutant(planner: Planner, mutation: Mutation, claims: Sequence[Judg
     return total
 
 
-def _asking(requests: tuple[AnyRequest, AnyRequest]) -> Generator[Any, Any, None]:
+def _asking(requests: tuple[Ablate, Ablate]) -> Generator[Any, Any, None]:
     """Steps that ask for these and do nothing."""
     yield list(requests)

@@ -47,7 +47,7 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
     from ..measurement.planner import Planner as Fresh
     from ..mutation.forecast import forecast
 
-    lab = planner.lab
+    lab = planner.executor
     offline = Executor(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
     mutant_planner = Fresh(lab)
     lines = list(forecast(state.mutation, mutant_planner, offline, [(item.nodeid, item.claim) for item in claims]))
@@ -68,7 +68,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         return
     if claim.property == "drift" and claim.against is None:
         claim = replace(claim, against=_UNKNOWN)
-    doubts = warnings(planner.lab, claim, planner.shape(claim.model))
+    doubts = warnings(planner.executor, claim, planner.shape(claim.model))
     plan = LookPlan.of(claim)
     for look in range(len(plan)):
         try:

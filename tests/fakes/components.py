@@ -9,7 +9,8 @@ import numpy as np
 from pytest_circuits.core.results import Attribution, ComponentNorms, Description, Encoded, Outcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
-from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.driver import drive
+from pytest_circuits.measurement.example_selection import Rows, examples_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, MeasureNorms
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim
@@ -37,19 +38,12 @@ class Fake:
         return Encoded(len(self.scores), tuple(self.groups), "digest", chance=self.chance)
 
 
-def drive(name, parameters, tasks, answer):
+def estimate(name, parameters, tasks, answer):
     """The estimate of a property, each of its requests being answered by `answer`."""
     prop = PROPERTIES.get(name)
     sources = {task: TaskSource.make(task, "fixture", task) for task in tasks}
     steps = prop.estimate(Claim(prop.name, prop.parameters(**parameters), ModelSource("m", "nowhere"), sources))
-    request = next(steps)
-    try:
-        while True:
-            many = isinstance(request, (list, tuple))
-            answers = [answer(one) for one in (request if many else [request])]
-            request = steps.send(answers if many else answers[0])
-    except StopIteration as end:
-        return end.value
+    return drive(steps, answer)
 
 
 @dataclass
@@ -61,7 +55,7 @@ class Study:
     asked: list = field(default_factory=list)
 
     def estimate(self, name, **parameters):
-        return drive(name, parameters, self.tasks, self.answer)
+        return estimate(name, parameters, self.tasks, self.answer)
 
     def answer(self, request):
         self.asked.append(request)
@@ -96,17 +90,11 @@ class Opened:
     tasks: dict[str, object]
 
     def estimate(self, name, **parameters):
-        return drive(name, parameters, self.tasks, self.answer)
+        return estimate(name, parameters, self.tasks, self.answer)
 
     def answer(self, request):
-        from pytest_circuits.measurement.dispatch import call
-
         if isinstance(request, Describe):
-            return call(self.subject, request, None, None, None, None)
+            return request.execute(self.subject, None, Rows(), None)
         task = self.tasks[request.task.name]
-        encoded = call(self.subject, Encode(request.model, request.task), task, None, None, None)
-        if isinstance(request, Encode):
-            return encoded
-        reference = getattr(request, "reference", None)
-        places = [None if part is None else examples_of(part, encoded) for part in (request.part, reference)]
-        return call(self.subject, request, task, *places, None)
+        encoded = Encode(request.model, request.task).execute(self.subject, task, Rows(), None)
+        return encoded if isinstance(request, Encode) else request.execute(self.subject, task, request.rows(encoded), None)

@@ -11,6 +11,7 @@ import numpy as np
 from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
 from pytest_circuits.properties import PROPERTIES
@@ -74,15 +75,11 @@ class World:
         prop = PROPERTIES.get(name)
         checked = prop.parameters.model_validate({"task": "t", **parameters})
         steps = prop.estimate(Claim(prop.name, checked, MODEL, {"t": TASK}))
-        try:
-            wanted = next(steps)
-            while True:
-                many = isinstance(wanted, list)
-                self.asked.append(wanted if many else [wanted])
-                answers = [self.answer(request) for request in self.asked[-1]]
-                wanted = steps.send(answers if many else answers[0])
-        except StopIteration as end:
-            return end.value
+        return drive(steps, lambda request: self.answer_all([request])[0], self.answer_all)
+
+    def answer_all(self, requests):
+        self.asked.append(list(requests))
+        return [self.answer(request) for request in requests]
 
     def evaluation(self):
         from pytest_circuits.stats.split import split_by_group

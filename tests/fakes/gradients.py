@@ -9,8 +9,8 @@ import numpy as np
 from pytest_circuits.core.results import Attribution, Description, Encoded, Outcome, SweepOutcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
-from pytest_circuits.measurement.dispatch import call
-from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.driver import drive
+from pytest_circuits.measurement.example_selection import Rows, examples_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, Sweep
 from pytest_circuits.properties.protocol import Claim
 
@@ -86,12 +86,7 @@ def settle(prop, source, **parameters):
     """The estimate of a property, asked of a table (or anything with `answer`) as the lab would ask a model."""
     p = prop.parameters.model_validate({"task": "t", **parameters})
     steps = prop.estimate(Claim(prop.name, p, MODEL, {"t": TASK}))
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([source.answer(r) for r in asked] if isinstance(asked, list) else source.answer(asked))
-    except StopIteration as end:
-        return end.value
+    return drive(steps, source.answer)
 
 
 class Planted:
@@ -106,12 +101,8 @@ class Planted:
         self.encoded = None
 
     def answer(self, request):
-        def rows(part):
-            return None if part is None else examples_of(part, self.encoded)
-
-        found = call(
-            self.subject, request, self.case.task, rows(getattr(request, "part", None)), rows(getattr(request, "reference", None)), 64
-        )
+        rows = Rows() if isinstance(request, Describe | Encode) else request.rows(self.encoded)
+        found = request.execute(self.subject, self.case.task, rows, 64)
         if isinstance(request, Encode):
             self.encoded = found
         return found

@@ -10,6 +10,7 @@ import numpy as np
 from pytest_circuits.core.results import Attribution, ComponentNorms, Description, Encoded, Outcome
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode, MeasureNorms
 from pytest_circuits.properties import PROPERTIES
@@ -94,15 +95,11 @@ class World:
         checked = prop.parameters.model_validate({"size": 6, **parameters})
         claim = Claim(prop.name, checked, MODEL, {task: TaskSource.make(task, "builtin", task) for task in task_names(checked)})
         steps = prop.estimate(claim)
-        try:
-            wanted = next(steps)
-            while True:
-                many = isinstance(wanted, list)
-                self.asked.append(wanted if many else [wanted])
-                answers = [self.answer(request) for request in self.asked[-1]]
-                wanted = steps.send(answers if many else answers[0])
-        except StopIteration as end:
-            return end.value
+        return drive(steps, lambda request: self.answer_all([request])[0], self.answer_all)
+
+    def answer_all(self, requests):
+        self.asked.append(list(requests))
+        return [self.answer(request) for request in requests]
 
     def sides(self, task: str, **split):
         """Rows (discovery, evaluation) of the default split."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.payload import as_kept
 from pytest_circuits.properties.protocol import BaselineReference, Claim
@@ -57,13 +58,7 @@ def drift(now, against, *, of=None, **parameters):
     def answer(one):
         return (against if one.model.name == "released" else now).answer(one)
 
-    try:
-        asked = next(steps)
-        while True:
-            many = isinstance(asked, (list, tuple))
-            asked = steps.send([answer(one) for one in asked] if many else answer(asked))
-    except StopIteration as end:
-        return end.value
+    return drive(steps, answer)
 
 
 def baseline(study, **parameters):

@@ -16,14 +16,9 @@ def model(tmp_path):
 def new_executor(tmp_path):
     """Makes an executor as a new session would have it: the same folder, nothing in memory."""
 
-    def make(opener=None, folder="cache", **options):
+    def make(opener=None, folder="cache", load_task=load_task, **options):
         executor = Executor(Store(tmp_path / folder), opener=opener or Opener(), load_task=load_task, **options)
         executor.opener = executor.models._opener
         return executor
 
     return make
-
-
-@pytest.fixture
-def new_lab(new_executor):
-    return new_executor

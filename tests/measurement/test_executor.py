@@ -20,7 +20,6 @@ from pytest_circuits.errors import Invalid, MeasurementError, Offline, OptionErr
 from pytest_circuits.measurement import version
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.measurement.executor import Executor
-from pytest_circuits.measurement.keys import in_words
 from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep, freeze
 from pytest_circuits.measurement.store import Store
 from tests.fakes.executor import TASK, FakeSubject, N, Opener, load_task, model_directory
@@ -157,8 +156,8 @@ def test_norms_and_conservations_are_measured_on_their_examples_and_stored(new_e
             np.array_equal(getattr(stored, f), getattr(value, f)) for f in value.__dataclass_fields__ if getattr(value, f) is not None
         )
     assert again.spent.measured == 0 and stored.biases is None
-    assert "contribution on task 'swap' on model" in in_words(asked[0])
-    assert "the plain gradient (logit_diff) on task 'swap' (evaluation examples)" in in_words(asked[1])
+    assert "contribution on task 'swap' on model" in asked[0].describe()
+    assert "the plain gradient (logit_diff) on task 'swap' (evaluation examples)" in asked[1].describe()
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
@@ -298,7 +297,7 @@ def test_a_list_does_not_switch_models_more_than_needed(new_executor, model, tmp
 def test_something_else_than_a_request_is_a_mistake_in_the_property(new_executor):
     """With the allowed kinds named."""
     for wrong in ("eap", ["eap"]):
-        with pytest.raises(TypeError, match="yielded 'eap', which is no request; allowed: Describe, Encode"):
+        with pytest.raises(TypeError, match="yielded 'eap', which is not a request; allowed: Ablate, Attribute"):
             new_executor().run(asking(wrong))
 
 

@@ -11,7 +11,6 @@ from pytest_circuits.core.results import Attribution, Conservation, Encoded, Out
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.measurement.example_selection import examples_of
 from pytest_circuits.measurement.executor import Executor
-from pytest_circuits.measurement.incremental import joined, pieces
 from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep
 from pytest_circuits.measurement.store import Store
@@ -60,7 +59,7 @@ class RowSubject(FakeSubject):
 
 
 @pytest.fixture
-def new_lab(tmp_path):
+def new_executor(tmp_path):
     def make(folder="cache", **options):
         lab = Executor(Store(tmp_path / folder), opener=Opener(RowSubject), **options)
         lab.opener = lab.models._opener
@@ -88,8 +87,8 @@ def arrays(result):
     return [result.values] if isinstance(result, Attribution) else [result.totals, result.metric, result.biases]
 
 
-def test_results_are_those_of_measuring_all_examples_at_once(new_lab, model):
-    lab, subject = new_lab(), RowSubject()
+def test_results_are_those_of_measuring_all_examples_at_once(new_executor, model):
+    lab, subject = new_executor(), RowSubject()
     task, encoded = lab.task(GROWN), lab.result(Encode(model, GROWN))
     assert (encoded.n, encoded.first) == (100, 40)
     rows = {part: examples_of(part, encoded) for part in (DISCOVERY, EVALUATION)}
@@ -108,10 +107,10 @@ def test_results_are_those_of_measuring_all_examples_at_once(new_lab, model):
             assert np.array_equal(a, b), request
 
 
-def test_only_new_examples_are_measured_whatever_was_measured_before(new_lab, model):
+def test_only_new_examples_are_measured_whatever_was_measured_before(new_executor, model):
     counts = []
     for before in ((), (SOURCE,), (SOURCE, replace(SOURCE, grown=(80,)))):
-        lab = new_lab(f"cache{len(before)}")
+        lab = new_executor(f"cache{len(before)}")
         for task in (*before, GROWN):
             for request in requests(model, task):
                 lab.result(request)
@@ -124,25 +123,25 @@ def test_only_new_examples_are_measured_whatever_was_measured_before(new_lab, mo
     assert sorted(n for kind, n in counts[0] if kind == "attribute") == sorted(expected)
 
 
-def test_a_result_does_not_depend_on_what_is_stored_nor_on_the_order(new_lab, model):
-    cold, warm = new_lab("a"), new_lab("b")
+def test_a_result_does_not_depend_on_what_is_stored_nor_on_the_order(new_executor, model):
+    cold, warm = new_executor("a"), new_executor("b")
     for request in reversed(requests(model, GROWN)):
         warm.result(replace(request, task=SOURCE))
         warm.result(request)
     for request in requests(model, GROWN):
         first = cold.result(request)
-        again = new_lab("b", offline=True).result(request)
+        again = new_executor("b", offline=True).result(request)
         assert all(np.array_equal(a, b) for a, b in zip(arrays(first), arrays(again), strict=True))
 
 
-def test_discovery_is_the_very_measurement_that_it_was(new_lab, model):
-    lab = new_lab()
+def test_discovery_is_the_very_measurement_that_it_was(new_executor, model):
+    lab = new_executor()
     mean = Attribute(model, SOURCE, "eap", part=DISCOVERY, reduce="mean")
     first = lab.result(mean)
     before = len(lab.opener.calls)
     assert np.array_equal(lab.result(replace(mean, task=GROWN)).values, first.values)
     assert len(lab.opener.calls) == before
-    assert pieces(MeasureNorms(model, GROWN, DISCOVERY), 40) == [MeasureNorms(model, SOURCE, DISCOVERY)]
+    assert MeasureNorms(model, GROWN, DISCOVERY).pieces_after(40) == [MeasureNorms(model, SOURCE, DISCOVERY)]
 
 
 def test_means_over_growing_examples_are_not_put_together(model):
@@ -152,35 +151,35 @@ def test_means_over_growing_examples_are_not_put_together(model):
         Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind="mean"),
         Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind="mean", reference=EVALUATION),
         Sweep(model, GROWN, kind="mean", part=EVALUATION, reference=Part("discovery", None)),
-        Describe(model),
-        Encode(model, GROWN),
         Attribute(model, SOURCE, "eap"),
     ):
-        assert pieces(request, 40) == [request]
+        assert request.pieces_after(40) == [request]
+    for request in (Describe(model), Encode(model, GROWN)):
+        assert request.pieces(None) == [request]
     for kind in ("zero", "scale", "counterfactual", "resample"):
-        assert len(pieces(Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind=kind), 40)) == 3
+        assert len(Ablate(model, GROWN, (("L0H0",),), part=EVALUATION, kind=kind).pieces_after(40)) == 3
 
 
 def test_pieces_are_one_for_each_step(model):
-    found = pieces(Attribute(model, GROWN, "eap", part=EVALUATION), 40)
+    found = Attribute(model, GROWN, "eap", part=EVALUATION).pieces_after(40)
     assert [(one.task.grown, one.part.since) for one in found] == [((), 0), ((80,), 40), ((80, 100), 80)]
 
 
-def test_blocks_of_different_measurements_are_different(new_lab, model):
-    found = new_lab().result(Attribute(model, GROWN, "eap"))
+def test_blocks_of_different_measurements_are_different(new_executor, model):
+    found = new_executor().result(Attribute(model, GROWN, "eap"))
     assert found.blocks.tolist() == [*range(20), *range(20)] or len(set(found.blocks.tolist())) == 20 + 20 + 10
     assert sorted(found.blocks.tolist()) == found.blocks.tolist()
 
 
-def test_strongest_units_are_put_together_with_their_numbers():
+def test_strongest_units_are_joined_with_their_numbers(model):
     def part(start):
         indices = np.array([[start, start + 1]], np.int32)
         return Attribution(np.ones((1, 2), np.float32), UNIVERSE.component_names, "eap", "component", "logit_diff", indices=indices)
 
-    assert joined([part(0), part(2)]).indices.tolist() == [[0, 1], [2, 3]]
+    assert Attribute(model, SOURCE, "eap").join([part(0), part(2)]).indices.tolist() == [[0, 1], [2, 3]]
 
 
-def test_a_step_without_new_evaluation_examples_is_no_measurement(new_lab, model):
+def test_a_step_without_new_evaluation_examples_is_no_measurement(new_executor, model):
     """All further examples of the first step belong to groups of the discovery side."""
 
     class Few(RowSubject):
@@ -189,15 +188,15 @@ def test_a_step_without_new_evaluation_examples_is_no_measurement(new_lab, model
             groups = [f"g{i}" for i in range(40)] + [f"g{closed[0]}"] * 40 + [f"new{i}" for i in range(20)]
             return Encoded(len(task), tuple(groups[: len(task)]), task.fingerprint)
 
-    lab = new_lab()
+    lab = new_executor()
     lab.opener.subject = Few
     found = lab.result(Ablate(model, GROWN, ((),), part=EVALUATION))
     assert found.correct.shape == (1, 20 + 20)
     assert lab.result(Ablate(model, replace(SOURCE, grown=(80,)), ((),), part=EVALUATION)).correct.shape == (1, 20)
 
 
-def test_a_plan_counts_the_same_measurements(new_lab, model):
-    lab = new_lab()
+def test_a_plan_counts_the_same_measurements(new_executor, model):
+    lab = new_executor()
     planner = Planner(lab)
 
     def steps(task):

@@ -14,7 +14,6 @@ from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.errors import Invalid, ModelError
-from pytest_circuits.measurement.cost_model import passes
 from pytest_circuits.measurement.planner import Forecast, Planner, universe_of
 from pytest_circuits.measurement.requests import Ablate, Attribute, Conserve, Describe, Encode, MeasureNorms, Part, Sweep, freeze
 from tests.fakes.executor import TASK, UNIVERSE, N, model_directory
@@ -196,7 +195,7 @@ SHAPE = Universe(4, 3)
 )
 def test_costs_are_counted_in_batched_calls(request_, n, expected):
     """Batches of four; a mean over eight examples; stacked while the batch has room."""
-    assert passes(request_, SHAPE, n, 8, 4) == expected
+    assert request_.cost(SHAPE, n, 8, 4) == expected
 
 
 @pytest.mark.parametrize(

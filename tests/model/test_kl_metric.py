@@ -15,8 +15,9 @@ from pytest_circuits.attribution import METHODS
 from pytest_circuits.core.results import Encoded
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.errors import OptionError
-from pytest_circuits.measurement.dispatch import call
-from pytest_circuits.measurement.example_selection import examples_of
+from pytest_circuits.measurement.driver import drive
+from pytest_circuits.measurement.example_selection import Rows
+from pytest_circuits.measurement.requests import ExampleRequest
 from pytest_circuits.properties.consistency.reuse import Reuse
 from pytest_circuits.properties.gradients.gradient_ablation_agreement import GRADIENT_ABLATION_AGREEMENT, GradientAblationAgreement
 from pytest_circuits.properties.neurons.neuron_faithfulness import NEURON_FAITHFULNESS, NeuronFaithfulness
@@ -160,15 +161,9 @@ def settled(prop, parameters, task, subject):
 
     def answer(request):
         encoded = Encoded(len(task), subject.encode(task).groups, "")
-        rows = [examples_of(p, encoded) if p is not None else None for p in (getattr(request, n, None) for n in ("part", "reference"))]
-        return call(subject, request, task, *rows, None)
+        return request.execute(subject, task, request.rows(encoded) if isinstance(request, ExampleRequest) else Rows(), None)
 
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([answer(r) for r in asked] if isinstance(asked, list) else answer(asked))
-    except StopIteration as stop:
-        return stop.value
+    return drive(steps, answer)
 
 
 def test_a_distance_counts_downwards_in_claims():

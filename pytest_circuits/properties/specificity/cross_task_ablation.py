@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.driver import together
 from ...measurement.requests import Steps, ask_all
 from ..parameters import TaskName
 from ..preflight import best_case
@@ -29,7 +30,6 @@ from ..steps.removal import (
     removal,
     set_overlap,
     shown,
-    together,
     unseen,
 )
 

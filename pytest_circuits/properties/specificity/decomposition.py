@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.driver import together
 from ...measurement.requests import MeasureNorms, Steps, ask, ask_all
 from ...stats import CONTROLS
 from ..parameters import TaskName
@@ -28,7 +29,6 @@ from ..steps.removal import (
     removal,
     set_overlap,
     shown,
-    together,
 )
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
+from ...measurement.driver import together
 from ...measurement.requests import Steps, ask_all
 from ..parameters import TaskName
 from ..preflight import best_case
 from ..protocol import Claim, Property
 from ..steps.examples import describe, set_details
-from ..steps.removal import DiscoveredTask, RemovalParameters, apart, discovered, removal, set_overlap, shown, together
+from ..steps.removal import DiscoveredTask, RemovalParameters, apart, discovered, removal, set_overlap, shown
 
 
 class Specificity(RemovalParameters):

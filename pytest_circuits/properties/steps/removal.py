@@ -106,32 +106,6 @@ def attempt(step: Step[T]) -> Step[T | Invalid]:
         return problem
 
 
-def together(*steps: Step[Any]) -> Step[list[Any]]:
-    """Run steps side by side: what all of them ask for next is asked for at once. Returns their results in order."""
-    results: list[Any] = [None] * len(steps)
-    asked: dict[int, Any] = {}
-
-    def advance(i: int, answer: Any) -> None:
-        asked.pop(i, None)
-        try:
-            asked[i] = steps[i].send(answer)
-        except StopIteration as end:
-            results[i] = end.value
-
-    try:
-        for i in range(len(steps)):
-            advance(i, None)
-        while asked:
-            round_ = list(asked.items())
-            answers = iter((yield [request for _, wanted in round_ for request in (wanted if isinstance(wanted, list) else [wanted])]))
-            for i, wanted in round_:
-                advance(i, [next(answers) for _ in wanted] if isinstance(wanted, list) else next(answers))
-    finally:
-        for step in steps:
-            step.close()
-    return results
-
-
 def removal(claim: Claim, task: str, sets: Iterable[Sequence[str]]) -> Ablate:
     """The evaluation examples of a task with each of these sets removed."""
     p: RemovalParameters = claim.parameters

@@ -15,6 +15,7 @@ from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import CERTIFIED, REFUTED, Bound, decide
 from pytest_circuits.errors import Invalid
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Conserve, Describe, Encode, Part
@@ -47,13 +48,9 @@ def canned(totals, metric, biases=None, correct=None, **parameters):
         return Outcome(right[None], metric[None].astype(np.float32), np.zeros((1, n), np.float32))
 
     steps = estimate(Claim("conservation", ConservationParameters(task="t", split="in_sample", **parameters), MODEL, {"t": TASK}))
-    request = next(steps)
-    while True:
-        try:
-            request = steps.send([answer(r) for r in request] if isinstance(request, list) else answer(request))
-        except StopIteration as end:
-            json.dumps(end.value.details)
-            return end.value, asked
+    result = drive(steps, answer)
+    json.dumps(result.details)
+    return result, asked
 
 
 def test_the_value_is_the_largest_mean_gap_over_the_mean_size_of_the_metric():

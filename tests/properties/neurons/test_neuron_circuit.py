@@ -14,9 +14,9 @@ from pytest_circuits import open_model
 from pytest_circuits.core.results import Encoded
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.dispatch import call
-from pytest_circuits.measurement.example_selection import examples_of
-from pytest_circuits.measurement.requests import Ablate, Attribute
+from pytest_circuits.measurement.driver import drive
+from pytest_circuits.measurement.example_selection import Rows
+from pytest_circuits.measurement.requests import Ablate, Attribute, ExampleRequest
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.ratio import fieller
@@ -155,15 +155,9 @@ def settled(name, task, subject, **parameters):
     encoded = Encoded(len(task), subject.encode(task).groups, "")
 
     def answer(request):
-        rows = [examples_of(p, encoded) if p is not None else None for p in (getattr(request, n, None) for n in ("part", "reference"))]
-        return call(subject, request, task, *rows, None)
+        return request.execute(subject, task, request.rows(encoded) if isinstance(request, ExampleRequest) else Rows(), None)
 
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([answer(r) for r in asked] if isinstance(asked, list) else answer(asked))
-    except StopIteration as stop:
-        return stop.value, split_by_group(encoded.groups, 0.5, 0)
+    return drive(steps, answer), split_by_group(encoded.groups, 0.5, 0)
 
 
 def plain_metrics(model, pairs, replace=None):

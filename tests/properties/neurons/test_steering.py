@@ -15,6 +15,7 @@ from pytest_circuits.core.results import Attribution, Description, Encoded, Outc
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe, layer_of
 from pytest_circuits.errors import Invalid, TaskError, UnitError
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.executor import Executor
 from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
@@ -57,18 +58,9 @@ def canned(answer, foils=None, scores=None, correct=None, prompts=None, other_pr
         return Outcome(right, (q if request.metric == "foil_prob" else p).astype(np.float32), np.log(p).astype(np.float32))
 
     steps = estimate(Claim("steering", Steering(task="t", split="in_sample", **parameters), MODEL, TASKS))
-    request = next(steps)
-    while True:
-        try:
-            try:
-                got = [reply(r) for r in request] if isinstance(request, list) else reply(request)
-            except TaskError as problem:
-                request = steps.throw(problem)
-                continue
-            request = steps.send(got)
-        except StopIteration as end:
-            json.dumps(end.value.details)
-            return end.value
+    result = drive(steps, reply)
+    json.dumps(result.details)
+    return result
 
 
 def table(task, m, units):

@@ -11,6 +11,7 @@ from scipy.stats import binom, spearmanr
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.errors import Invalid
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.requests import Describe
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.properties.series.role_stability import ROLE_STABILITY, RoleStability
@@ -44,12 +45,7 @@ def run(tables, fingerprints=None, **parameters):
         found = where[request.model].answer(request)
         return replace(found, fingerprint=marks[request.model]) if isinstance(request, Describe) else found
 
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send([answer(r) for r in asked] if isinstance(asked, list) else answer(asked))
-    except StopIteration as end:
-        return end.value
+    return drive(steps, answer)
 
 
 BASE = np.linspace(0.1, 2.0, N)

@@ -14,6 +14,7 @@ from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.core.verdict import Bound, Estimate, decide
 from pytest_circuits.errors import Invalid, ModelError
+from pytest_circuits.measurement.driver import drive
 from pytest_circuits.measurement.requests import Describe
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import AnyParameters, TaskName, task_references
@@ -65,12 +66,7 @@ def run(bench, points, ats=None, **parameters):
     bench.points = dict(zip([one.name for one in series], points, strict=True))
     p = Trajectory.model_validate({"of": {"stated": {}}, "shape": "no_drop", **parameters})
     steps = TRAJECTORY.estimate(Claim("trajectory", p, series[-1], {"t": "the task"}, series))
-    try:
-        asked = next(steps)
-        while True:
-            asked = steps.send(Description(f"weights of {asked.model.path}", "fake", 1, Universe(1, 1, 1), "float32"))
-    except StopIteration as end:
-        return end.value
+    return drive(steps, lambda request: Description(f"weights of {request.model.path}", "fake", 1, Universe(1, 1, 1), "float32"))
 
 
 def flat(*values, half=0.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,3 +71,12 @@ def count_examples(part: Part, encoded: Encoded) -> int:
     """How many examples a part has."""
     examples = examples_of(part, encoded)
     return encoded.n if examples is None else len(examples)
+
+
+def index_digest(indices: NDArray[np.int64] | None) -> str | None:
+    """Digest of example numbers in order; None stands for all examples."""
+    if indices is None:
+        return None
+    import numpy as np
+
+    return hashlib.sha256(np.asarray(indices, "<i8").tobytes()).hexdigest()

@@ -12,9 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..mutants import OPERATORS
 from ..mutants.base import VERSION as MUTANTS_VERSION
 from ..mutants.base import Mutation
@@ -34,11 +31,6 @@ def key_of(request: MeasuredRequest[Any], facts: Mapping[str, Any]) -> str:
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def index_digest(indices: NDArray[np.int64] | None) -> str | None:
-    """Digest of example numbers in order; None stands for all examples."""
-    return None if indices is None else hashlib.sha256(np.asarray(indices, "<i8").tobytes()).hexdigest()
 
 
 def mutation_digest(mutation: Mutation, donor: str | None) -> str:

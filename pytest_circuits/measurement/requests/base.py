@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from ...core.sources import ModelSource, TaskSource
 from ..cost_model import Passes
 from ..definitions import class_digest
-from ..example_selection import ALL, Part, Rows, count_examples, examples_of
+from ..example_selection import ALL, Part, Rows, count_examples, examples_of, index_digest
 from .sessions import MeasuringSession, PlanningSession, Session
 
 if TYPE_CHECKING:
@@ -186,8 +186,6 @@ class ExampleRequest(TaskRequest[R]):
 
     def inputs(self, session: MeasuringSession) -> Inputs:
         """Model, tokenizer, task, precision, device, batch size, and the token ids and numbers of the examples."""
-        from ..keys import index_digest
-
         identity = session.identity(self.model)
         facts: dict[str, Any] = {
             "model": identity.model,

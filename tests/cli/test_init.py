@@ -22,7 +22,7 @@ from pytest_circuits.measurement.requests import Ablate, Sweep
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.spec.load import load_suite
 from tests.paths import MODELS, ROOT
-from tests.waiting import HANG
+from tests.waiting import HANG, listen_to_interrupts
 
 LLAMA = str(MODELS / "multitask-llama")
 COPY = MODELS / "planted-circuits" / "copy_head"
@@ -335,7 +335,9 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_real_interrupt_leaves_no_file(project):
     command = [sys.executable, "-c", STOPS, "init", LLAMA, "--task", "addition", "--task", "ioi"]
-    process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(
+        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=listen_to_interrupts
+    )
     assert process.stdout.readline() == "a measurement is stored\n"
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate(timeout=HANG)

@@ -13,7 +13,7 @@ import pytest
 from pytest_circuits.measurement.entry import load
 from tests.fakes import torch_side
 from tests.fakes.project import DEFAULTS, header, save_tokenizer, tiny_llama
-from tests.waiting import HANG, wait_until
+from tests.waiting import HANG, listen_to_interrupts, wait_until
 
 SERIES = header("run: {checkpoints: run/step-*}")
 CLAIMS = """
@@ -180,6 +180,7 @@ def process(run, *options, wait=""):
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--circuits-cache-dir=cache", "--circuits-json=report.json", *options],
         cwd=run.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        preexec_fn=listen_to_interrupts,
         env={**os.environ, "WAIT_IN": wait, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
 

@@ -14,14 +14,14 @@ from pytest_circuits.properties.protocol import Property
 PAGE = Path(__file__).parent / "reference" / "properties.md"
 HEAD = """# Properties
 
-What a claim can assert. Each property is estimated on evaluation examples with an interval, which is held against the claim's bound;
-*invalid* says that there was nothing to estimate. This page is made from the code by `python -m docs.catalogue`.
+This page lists every property that a claim can be about. Each one is estimated on evaluation examples with an interval, which is
+compared with the claim's bound. *Invalid* means that it could not be estimated. `python -m docs.catalogue` makes this page from the code.
 """
 
 
 def _range(prop: Property) -> str:
     low, high = ("−∞" if prop.lowest is None else f"{prop.lowest:g}"), ("∞" if prop.highest is None else f"{prop.highest:g}")
-    some = " for some parameters narrower or wider" if prop.limits is not None else ""
+    some = ", other limits for some parameters" if prop.limits is not None else ""
     return f"{'(' if prop.lowest is None else '['}{low}, {high}{')' if prop.highest is None else ']'}{some}"
 
 
@@ -39,16 +39,17 @@ def _entry(name: str) -> str:
     inherited = next((base for base in (CircuitParameters, Parameters) if issubclass(prop.parameters, base)), None)
     common = set(inherited.model_fields) if inherited else set()
     own = {key: field for key, field in prop.parameters.model_fields.items() if key not in common}
-    more = {CircuitParameters: ", those [of circuits](#parameters-of-circuits) and [of all](#parameters-of-all-properties)"}
-    where = more.get(inherited, " and those [of all](#parameters-of-all-properties)") if inherited else ""
-    series = "\n\nIt is about all checkpoints of a model's series at once." if prop.over_series else ""
+    everywhere = "[of all properties](#parameters-of-all-properties)"
+    more = {CircuitParameters: f", in addition to those [of circuits](#parameters-of-circuits) and {everywhere}"}
+    where = more.get(inherited, f", in addition to those {everywhere}") if inherited else ""
+    series = "\n\nThis property is about a whole series of models." if prop.over_series else ""
     return f"""## {name}
 
 *{prop.summary[:1].upper()}{prop.summary[1:]}.* Unit: {prop.unit or "none"}. Values in {_range(prop)}.{series}
 
 {inspect.getdoc(prop.parameters)}
 
-Its own parameters{where}:
+Parameters{where}:
 
 {_table(own)}
 """
@@ -65,7 +66,7 @@ def page() -> str:
 
 ## Parameters of circuits
 
-For properties of per-example component circuits.
+Shared by all properties that use per-example component circuits.
 
 {_table(circuit)}
 """

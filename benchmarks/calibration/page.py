@@ -10,35 +10,39 @@ Found = Mapping[str, Any]
 HEAD = """# How often are verdicts wrong?
 
 A claim is certified when the whole interval of its estimate is on the right side of the bound, and refuted when all of it is on the
-wrong side. So a verdict is as good as its interval. This page measures that: made-up models whose truth is known are judged by the
-properties themselves, with their real splits, shared sets, controls and refusals, as if they had been measured. Made by `python -m
-benchmarks.calibration --page docs/explanation/calibration.md` (`make calibrate`).
+wrong side. So a verdict is only as good as its interval. This page measures the intervals on simulated models whose true values are known.
+The properties themselves estimate, with their usual splits, shared sets, controls and refusals. `make calibrate` (`python -m
+benchmarks.calibration --page docs/explanation/calibration.md`) makes this page.
 """
 
 SIMULATED = """## Simulated studies with the truth at the bound
 
-A population is a table of {rows} examples (or a formula); a study draws n of them, half for discovery. *False high*: the share of
-studies whose interval lies wholly above the truth. With the bound at the truth they certify `at_least`, or refute `at_most`, wrongly.
-*False low*: wholly below it; `at_least` refuted or `at_most` certified wrongly. Nominal is {tail:.1%} for each, since intervals are
-two-sided {confidence:.0%} ones. *Coverage* is the share of intervals that hold the truth, ± its 95% Monte-Carlo error. *Power* is the
-share of studies that certify `at_least` the truth minus the gap. Where a property's docstring says that its interval is conditional on
-the sets or the ranking that were found, so is the truth. ▲ marks a side whose rate is above nominal beyond Monte-Carlo error
-(one-sided, at {sure:.1%} each, since the tables have {cells} of them).
+A population is a table of {rows} examples (or a formula). A study draws n of them, half for discovery. The bound is the true value.
 
-{studies} studies of each population and size, fewer where an estimate is dear; bootstraps with at most 400 resamples instead of 2000.
+- *False high*: the share of studies whose whole interval is above the true value. They wrongly certify `at_least`, or refute `at_most`.
+- *False low*: the share whose whole interval is below it. They wrongly refute `at_least`, or certify `at_most`. The nominal rate is
+  {tail:.1%} for each side, because intervals are two-sided {confidence:.0%} intervals.
+- *Coverage*: the share of intervals that contain the true value, ± its 95% Monte-Carlo error.
+- *Power*: the share of studies that certify `at_least` the true value minus the gap.
+
+If a property's docstring says that its interval is conditional on the selected sets or ranking, so is the true value. ▲ marks a rate
+above nominal beyond Monte-Carlo error (one-sided, at {sure:.1%} each, because the tables have {cells} rates).
+
+There are {studies} studies of each population and size, fewer for expensive estimates. Bootstraps use at most 400 resamples
+instead of 2000.
 """
 
 NULL = """## Untrained models and shuffled answers
 
 Small Llama and GPT-2 models with random weights on random tokens, and a trained model ({trained}) on its tasks with the answers of
-other prompts. The accuracy gate (`min_accuracy` and the chance level) refuses claims about behaviour that is not there, so with it
-nothing may be certified; without it (`min_accuracy: 0`) at most {tail:.1%} of claims about behaviour may be.
+other prompts. The accuracy gate (`min_accuracy` and the chance level) makes claims about behaviour that does not exist invalid, so with the
+gate nothing may be certified. Without it (`min_accuracy: 0`) at most {tail:.1%} of claims about behaviour may be certified.
 """
 
 PLANTED = """## Power on planted circuits
 
 True claims about models whose circuits were set by hand (`models/planted-circuits`), over draws of prompts, splits and controls. These
-models treat all prompts alike, so that only n matters: below some n an interval is too wide whatever the model does. n counts all
+models treat all prompts alike, so only n matters: below some n an interval is too wide for any model. n counts all
 prompts; half of them are for discovery.
 """
 
@@ -65,7 +69,7 @@ def _summary(found: Found) -> str:
 
 
 def _told(one: Found) -> str:
-    return "" if one["known"] else " (not yet said in the property's docstring)"
+    return "" if one["known"] else " (missing in the property's docstring)"
 
 
 def _sides_over(over: Iterable[Found], found: Found) -> int:
@@ -100,7 +104,7 @@ def _simulated(found: Found) -> str:
     parts = [text, _table(head, (_row(one, found) for one in rows))]
     refused = [one for one in rows if one["invalid"]]
     if refused:
-        parts.append("\nStudies that were invalid, and left out:\n")
+        parts.append("\nInvalid studies, which are left out:\n")
         parts += [
             f"- {one['property']}, {one['population']}, n {one['n']}: {one['invalid']} of {one['studies']} ({_reason(one)})"
             for one in refused
@@ -131,7 +135,7 @@ def _reason(one: Found) -> str:
 
 
 def _null(found: Found) -> str:
-    head = ["models", "claim", "n", "models judged", "certified with the gate", "certified without it", "mostly, with the gate"]
+    head = ["models", "claim", "n", "number of models", "certified with the gate", "certified without it", "mostly, with the gate"]
     pairs: dict[tuple[str, str], dict[bool, Found]] = {}
     for one in found["null"]:
         pairs.setdefault((one["models"], one["claim"]), {})[one["gate"]] = one
@@ -145,9 +149,9 @@ def _null(found: Found) -> str:
         ])  # fmt: skip
     other = [one["claim"].split()[0] for one in found["null"] if not one["error"]]
     note = (
-        f"\n{', '.join(dict.fromkeys(other))} are about where attribution scores fall, not about what the model can do. Where untrained "
-        "models have them too, the number is right and says nothing about training, which is why reuse is reported beside chance and "
-        "the sets of other tasks.\n"
+        f"\n{', '.join(dict.fromkeys(other))} are about where attribution scores fall, not about what the model can do. If untrained "
+        "models have high values too, the number is correct but says nothing about training. Therefore reuse is reported next to its "
+        "chance level and to the sets of other tasks.\n"
     )
     return "\n".join([NULL.format(trained="models/multitask-llama", tail=found["tail"]), _table(head, rows), note])
 
@@ -162,9 +166,9 @@ def _planted(found: Found) -> str:
 
 def _made(found: Found) -> str:
     return (
-        f"Seeds are fixed: the same command gives the same numbers on one machine. This page: {found['studies']} studies a population, "
+        f"Seeds are fixed: on one machine the same command gives the same numbers. This page: {found['studies']} studies per population, "
         f"{found['models']} untrained models, {found['repeats']} repeats on planted circuits, {found['seconds']} s on a "
-        "core that was not idle.\n"
+        "busy core.\n"
     )
 
 

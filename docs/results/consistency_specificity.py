@@ -27,7 +27,7 @@ TABLES: Mapping[str, Callable[[Report], str]] = {
 HEAD = """# Consistency and specificity of circuits
 
 *How Much Do Circuits Tell Us?* (arXiv 2605.08348), measured on the reference models of this repository. Made by
-`python -m docs.results` from the report of `pytest specs/consistency_specificity`: every number of ours comes from it."""
+`python -m docs.results` from the report of `pytest specs/consistency_specificity`, which has every number of this repository."""
 
 DROPPED = ("notes", "sets", "bootstrap", "most_frequent", "count_per_layer", "per_layer_means", "interval_parts", "by_split", "accuracies")
 """Details that the page does not use; lists of control sets are most of a report."""
@@ -73,7 +73,7 @@ def models(report: Report) -> str:
 
 
 def overview(report: Report, figures: Sequence[Mapping[str, Any]]) -> str:
-    """Each figure beside the claims that say the same of our models."""
+    """Each figure next to the claims that say the same of our models."""
     rows = []
     for figure in figures:
         found = list(report.select(**figure["headline"]))
@@ -82,7 +82,7 @@ def overview(report: Report, figures: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline(found: Sequence[Claim]) -> list[str]:
-    """A line for each claim: its number, told apart by what differs between them."""
+    """A line for each claim: its number, labelled by what differs between them."""
     differ = [key for key in ("tasks", "size", "circuit", "part") if len({str(lookup(claim, key)) for claim in found}) > 1]
     return [f"{' '.join([claim['model'], *(tables.said(claim, key) for key in differ)])}: {cell(claim)}" for claim in found]
 

@@ -97,7 +97,7 @@ def reuse_over_n(report: Report) -> str:
 
 
 def reuse_in_context(report: Report) -> str:
-    """At the published setting: beside chance, the noise ceiling and the sets of other tasks."""
+    """At the published setting: next to chance, the noise ceiling and the sets of other tasks."""
     found = [claim for claim in report.select(claim="reuse-at-the-published-setting") if claim["estimate"] is not None]
     others = sorted({task for claim in found for task in claim["details"]["beside"]})
     body = []
@@ -107,17 +107,17 @@ def reuse_in_context(report: Report) -> str:
         units = ", ".join(d["shared_set"]["units"]) or "empty"
         body.append([claim["tasks"][0], cell(claim), _maybe(d["chance"]), _maybe(d["noise_ceiling"]), *beside, units])
     head = ["task", "reuse", "random sets", "noise ceiling", *(f"set of {task}" for task in others), "shared set"]
-    return titled([("Reuse beside what other sets would score, K = 10 %, P = 95 %", table(head, body) if body else "")])
+    return titled([("Reuse compared with that of other sets, K = 10 %, P = 95 %", table(head, body) if body else "")])
 
 
 def stability(report: Report) -> str:
-    """The same set found again from other examples, and by another method."""
+    """The same set from other examples, and by another method."""
     rows = [("same-set-by-other-examples", "in two halves of the examples"), ("same-set-by-another-method", "by node attribution (atp)")]
     tasks = report.values("task", property="stability")
     body = [
         [told, *(cell(report.one(claim=claim, task=task)) for task in tasks)] for claim, told in rows if any(report.select(claim=claim))
     ]
-    return titled([("Jaccard index of the shared set with the one found", table(["found", *tasks], body) if body else "")])
+    return titled([("Jaccard index of the shared set with one selected in another way", table(["selected", *tasks], body) if body else "")])
 
 
 # --- necessity
@@ -135,7 +135,7 @@ def necessity_by_control(report: Report) -> str:
     return titled(
         [
             ("Necessity against each control, a share of the intact accuracy", table(["model", "control", *tasks], body) if body else ""),
-            ("Behind it, llama-8layers", _behind_necessity(found)),
+            ("Details, llama-8layers", _behind_necessity(found)),
         ]
     )
 
@@ -181,14 +181,14 @@ def sufficiency(report: Report) -> str:
         values = [number(d[key]) for key in ("accuracy_kept", "accuracy_keeping_control", "accuracy_keeping_nothing")]
         body.append([claim["model"], claim["tasks"][0], cell(claim), *values])
     head = ["model", "task", "set minus control", "only the set kept", "only a control kept", "nothing kept"]
-    return titled([("Keeping the shared set and nothing else, K = 30 %, in accuracy points", table(head, body) if body else "")])
+    return titled([("Keeping only the shared set, K = 30 %, in accuracy points", table(head, body) if body else "")])
 
 
 # --- specificity
 
 
 def overlap(report: Report) -> str:
-    """Each pair beside chance level and noise ceilings."""
+    """Each pair next to chance level and noise ceilings."""
     return titled((f"Jaccard index, {model}", _pairs(part)) for model, part in _blocks(report, "model", claim="overlap"))
 
 

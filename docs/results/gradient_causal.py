@@ -23,8 +23,8 @@ DETAILS = (
 )  # fmt: skip
 UNDER = {
     "The largest ρ that the noise of both rankings allows (by loss, √parameters):": "noise_ceiling.largest",
-    "Share of the components whose ablation leaves exact answers (nearly) whole or takes all of them; above 0.25 their ranks by exact "
-    "answers are ties, and claims on them are inconclusive:": "share_at_floor_or_ceiling",
+    "Share of components whose ablation leaves (nearly) all exact answers or none; above 0.25 the ranks by exact "
+    "answers are tied, and claims about them are inconclusive:": "share_at_floor_or_ceiling",
 }
 CONTROL = ("rule", "mean_drop", "rank_p")
 

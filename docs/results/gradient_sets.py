@@ -34,10 +34,10 @@ def roles(report: Report) -> str:
     head = ["task", "role", "C by", "normalisation"]
     parts = []
     if rows:
-        unlikely = "models with more than chance gives (p < 0.05), heads / hook"
+        unlikely = "models with more than by chance (p < 0.05), heads / hook"
         who = [f"{name}: {what}" for name in HOOKS.values() for what in ("MLPs", "in how many models")]
         parts = [table([*head, *HOOKS.values(), "by chance", unlikely], rows)]
-        parts += ["Who they are, and how many of them are MLPs, of which there is one in five components:", table([*head, *who], members)]
+        parts += ["Which components they are, and how many are MLPs (one in five components is an MLP):", table([*head, *who], members)]
     sure = []
     for task in TASKS:
         for role, name in ROLES.items():
@@ -46,7 +46,7 @@ def roles(report: Report) -> str:
                 ends = [[c["interval"][i] for c in claims if c["interval"]] for i in (0, 1)]
                 sure.append([task, role, *(over_seeds(end) for end in ends), _most(claims, role)])
     if sure:
-        parts += ["By the sound rule, by loss:", table(["task", "role", "for sure", "possibly", "for sure in how many models"], sure)]
+        parts += ["By the certified rule, by loss:", table(["task", "role", "surely", "possibly", "surely in how many models"], sure)]
     return "\n\n".join(parts)
 
 
@@ -100,7 +100,7 @@ def layers(report: Report) -> str:
     if places:
         count = max(len(row) for row in places) - 3
         parts += [
-            "Components of a layer with the role, by the published rule and loss, in the mean of the seeds:",
+            "Number of components with the role in each layer, by the published rule and loss, mean over seeds:",
             table(["task", "role", "ablation; normalisation", *(f"layer {i}" for i in range(count))], places),
         ]
     return "\n\n".join(parts)
@@ -131,9 +131,9 @@ def stability(report: Report) -> str:
                     often.append([task, role, _way(hook, key), listed or "none", number(told[role]["expected_models"]), told["models"]])
     parts = [table(["task", "ablation; normalisation", "causal importance", "rank gap", "gradient"], rows)] if rows else []
     if often:
-        who = "seeds in which a component has it (p of one component by chance)"
+        who = "seeds in which a component has the role (p by chance)"
         head = ["task", "role", "ablation; normalisation", who, "by chance", "seeds"]
-        parts += ["Who has a role most often, by the published rule and loss:", table(head, often)]
+        parts += ["Which components have a role most often, by the published rule and loss:", table(head, often)]
     return "\n\n".join(parts)
 
 
@@ -142,7 +142,7 @@ def _way(hook: str, normalisation: str) -> str:
 
 
 def removal(report: Report) -> str:
-    """What sets cost together, one by one, and how much more than that; in the mean and seed by seed."""
+    """What sets cost together and one by one, and the difference; mean over seeds, and seed by seed."""
     parts = []
     rows = []
     for task in TASKS:
@@ -178,7 +178,7 @@ def removal(report: Report) -> str:
             rows.append([*start, number(d["drop"]), number(d["control"]["mean_drop"]), cell(claim)])
     if rows:
         head = ["task", "set", "seed", "components", "lost", "lost without random sets", "difference (✓: surely above 0)"]
-        parts += ["Exact answers lost, beside random sets of as many components:", table(head, rows)]
+        parts += ["Exact answers lost, compared with random sets of the same size:", table(head, rows)]
     return "\n\n".join(parts)
 
 

@@ -10,7 +10,7 @@ from pytest_circuits.report.explain import bound_text
 from .claims import Claim
 
 MARKS = {"certified": "✓", "refuted": "✗", "inconclusive": "?", "invalid": "—"}
-LEGEND = "Number [95 % interval], then the verdict on the published figure as a bound: ✓ certified, ✗ refuted, ? inconclusive, — invalid."
+LEGEND = "Number [95 % interval], then the verdict with the published figure as a bound: ✓ certified, ✗ refuted, ? inconclusive, — invalid."
 
 
 def number(value: float) -> str:
@@ -52,7 +52,7 @@ def grid(rows: Sequence[Any], columns: Sequence[Any], find: Callable[[Any, Any],
 
 
 def studies(found: Iterable[Claim]) -> str:
-    """The bounds that verdicts are about, each with the studies that have it; empty without any."""
+    """The bounds of the verdicts, each with the studies that have it; empty without any."""
     named: dict[str, list[str]] = {}
     for claim in found:
         named.setdefault(bound_text(claim["bound"]), []).append(f"`{claim['claim']}`")

@@ -15,18 +15,18 @@ from .markdown import number, table
 Json = Mapping[str, Any]
 HEAD = """# Mutation testing of the ready specs
 
-Which damages of `models/multitask-llama` do the quick tiers of the ready specs notice? Made by
+This page shows which damages of `models/multitask-llama` the quick tier of the ready specs notices. It is made by
 
     pytest {files} \\
       -m "not slow" -k "candidate or (llama and not 8layers and not olmo2)" --circuits-mutate --circuits-json=build/mutation.json
     python -m docs.results mutation=build/mutation.json
 
 How mutants are made and what counts as noticed: `docs/how-to/mutation-testing.md`. The specs of the gradient–causal gap are about other
-models and are not on this page. Mutants lie in or out of the circuit that each spec's own claims measured, so each spec has its own."""
-SUMMARY = """*Only inconclusive*, *only invalid*: noticed by no claim with another verdict. An inconclusive claim is a weak catch; an
-invalid one mostly says that the model no longer does the task, which a test of accuracy would find as well."""
-SURVIVORS = "Why each survivor survived, from what was measured:"
-COUNTS = "How many of the counted mutants each claim noticed, by the verdict that gave them away; a claim at 0 may be unable to fail:"
+models and are not on this page. Each spec has its own mutants, inside or outside the circuit that its claims measured."""
+SUMMARY = """*Only inconclusive*, *only invalid*: all claims that noticed these mutants have this verdict. An inconclusive claim is a weak
+catch; an invalid one mostly means that the model no longer does the task, which a test of accuracy would find as well."""
+SURVIVORS = "Why each survivor survived:"
+COUNTS = "How many of the counted mutants each claim noticed, by its verdict on them. A claim with 0 may be unable to fail:"
 
 
 def stored_report(path: Path) -> Json:

@@ -24,7 +24,7 @@ LEFT_OUT = ("strongest", "notes", "bootstrap", "units", "changes", "interval_par
 HEAD = """# Circuits of neurons
 
 *Language model circuits are sparse in the neuron basis*, RelP and MIB, measured on the reference models of this repository. Made by
-`python -m docs.results` from the report of `pytest specs/neuron_circuits`: every number of ours comes from it."""
+`python -m docs.results` from the report of `pytest specs/neuron_circuits`, which has every number of this repository."""
 
 
 def published() -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ def models(report: Report) -> str:
 
 
 def overview(report: Report, figures: Sequence[Mapping[str, Any]]) -> str:
-    """Each figure beside the claims that say the same of our models."""
+    """Each figure next to the claims that say the same of our models."""
     rows = [
         [f"[{f['title']}](#{anchor(f['title'])})", f["published"].strip(), "<br>".join(headline(report, f["headline"]))] for f in figures
     ]
@@ -87,7 +87,7 @@ def overview(report: Report, figures: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline(report: Report, wanted: Mapping[str, Any]) -> list[str]:
-    """A line for each model: its numbers, told apart by what differs between them."""
+    """A line for each model: its numbers, labelled by what differs between them."""
     what = wanted.get("show", "estimate")
     if what == "rank":
         return _ranks(report)

@@ -9,16 +9,16 @@ from .markdown import number, table
 
 HEAD = """# Over training
 
-Eight checkpoints of one run of the OLMo 2 model ([steps 25 to 1000](../../models/multitask-olmo2/README.md)), by the claims of
-`specs/consistency_specificity/training.circuits.yaml`; their report is stored in
+Claims of `specs/consistency_specificity/training.circuits.yaml` on eight checkpoints of one run of the OLMo 2 model
+([steps 25 to 1000](../../models/multitask-olmo2/README.md)). Their report is stored in
 [consistency_specificity.json](consistency_specificity.json). The figure is made by
 `pytest-circuits figure docs/results/consistency_specificity.json --out docs/results/training.svg`, this page by `python -m docs.results`.
 
 ![Curves over training](training.svg)
 
-Each triangle is a checkpoint, its line the interval; all intervals of a panel hold together, so they are wide. A cross at the lower edge is
-a checkpoint that cannot do the task yet (accuracy below 0.6, or not clearly above guessing): there is no behaviour to explain. Dashed lines
-are bounds, from where they are claimed.
+Each triangle is a checkpoint, and its line the interval. The intervals of a panel are simultaneous, so they are wide. A cross at the lower
+edge is a checkpoint that cannot do the task yet (accuracy below 0.6, or not clearly above guessing), so there is no behaviour to explain.
+Dashed lines are bounds; they start where the claim starts.
 """
 
 

@@ -70,13 +70,13 @@ def _trajectory() -> list[Scenario]:
 
 
 def until_settled(studies: int, first: int = 32, most: int = 256, share: float = 0.8, seed: int = 0) -> Tally:
-    """Accuracy, judged at each planned number of examples until the claim is settled, as `max_n` does: false verdicts at any look count."""
+    """Accuracy, evaluated at each planned number of examples until the claim is settled, as with `max_n`; false verdicts at any look count."""
     from pytest_circuits.claims.sequential import confidence_per_look, look_sizes
     from pytest_circuits.properties import PROPERTIES
 
     looks = look_sizes(first, most)
     confidence = confidence_per_look(PROPERTIES.get("accuracy"), CONFIDENCE, len(looks))
-    tally = Tally("accuracy", f"judged at {', '.join(map(str, looks))} examples until it is settled", most, gap=0.15)
+    tally = Tally("accuracy", f"evaluated at {', '.join(map(str, looks))} examples until it is settled", most, gap=0.15)
     for i in range(studies):
         answers = np.random.default_rng([seed, i]).random(most) < share
 

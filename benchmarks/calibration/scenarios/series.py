@@ -70,7 +70,7 @@ def _trajectory() -> list[Scenario]:
 
 
 def until_settled(studies: int, first: int = 32, most: int = 256, share: float = 0.8, seed: int = 0) -> Tally:
-    """Accuracy, evaluated at each planned number of examples until the claim is settled, as with `max_n`; false verdicts at any look count."""
+    """Accuracy, evaluated at each planned number of examples until the claim is settled; false verdicts at any look count."""
     from pytest_circuits.claims.sequential import confidence_per_look, look_sizes
     from pytest_circuits.properties import PROPERTIES
 

@@ -33,35 +33,35 @@ def add_options(parser: pytest.Parser) -> None:
     add("--circuits-dtype", metavar="DTYPE", help="float32, bfloat16 …; default: the checkpoint's own")
     add("--circuits-batch-size", metavar="N", type=int, help="examples a model call; default: chosen by size")
     add("--circuits-inconclusive", choices=INCONCLUSIVE, help="what an inconclusive claim does to its test (default: fail)")
-    add("--circuits-cache-dir", metavar="DIR", help="where measurements are kept (default: .circuits_cache in the root directory)")
-    add("--circuits-no-cache", action="store_true", default=None, help="neither read nor keep measurements")
-    add("--circuits-offline", action="store_true", default=None, help="fail rather than measure: use kept measurements only")
+    add("--circuits-cache-dir", metavar="DIR", help="where measurements are stored (default: .circuits_cache in the root directory)")
+    add("--circuits-no-cache", action="store_true", default=None, help="neither read nor store measurements")
+    add("--circuits-offline", action="store_true", default=None, help="use stored measurements only; claims that need others are invalid")
     add(
         "--circuits-seed", metavar="N", type=int, default=0,
-        help="judge the same claims on other prompts: raise the seeds of built-in tasks and of splits by N",
+        help="check the same claims on other prompts: raise the seeds of built-in tasks and of splits by N",
     )  # fmt: skip
     add("--circuits-plan", action="store_true", help="show what would be measured and what it costs; loads no model and runs no test")
-    text = "baseline file, or folder of them, to compare with; none: do not compare (default: beside each spec)"
+    text = "baseline file, or folder of them, to compare with; none: do not compare (default: next to each spec)"
     add("--circuits-baseline", metavar="PATH", help=text)
     add(
         "--circuits-update-baseline", choices=("new", "changed", "all"),
-        help="write what was measured into the baselines: entries that are missing, also those whose claim, data or model changed, or all",
+        help="write results to the baselines: missing entries (new), also those whose claim, data or model changed (changed), or all",
     )  # fmt: skip
     add("--circuits-prune-baseline", action="store_true", help="remove the entries of tests that a spec no longer has from its baseline")
     add(
         "--circuits-mutate", metavar="NAMES", nargs="?", const="default",
-        help="judge the claims also on mutants, damaged copies of each model; NAMES: default, all, or such as zero-head:in,round:bits=4",
+        help="also evaluate the claims on mutants, damaged copies of each model; NAMES: default, all, or such as zero-head:in,round:bits=4",
     )  # fmt: skip
-    add("--circuits-mutate-score", metavar="SHARE", type=float, help="fail if claims notice a smaller share of the mutants, e.g. 0.8")
+    add("--circuits-mutate-score", metavar="SHARE", type=float, help="fail if the claims notice a smaller share of the mutants, e.g. 0.8")
     for name, kind, text in (
         ("device", "string", "device to measure on"),
         ("dtype", "string", "precision to measure in"),
         ("batch_size", "string", "examples a model call"),
         ("inconclusive", "string", "fail, skip or pass"),
-        ("cache_dir", "string", "where measurements are kept, relative to the root directory"),
+        ("cache_dir", "string", "where measurements are stored, relative to the root directory"),
         ("baseline", "string", "baseline file or folder to compare with, relative to the root directory; none: do not compare"),
-        ("no_cache", "bool", "neither read nor keep measurements"),
-        ("offline", "bool", "use kept measurements only"),
+        ("no_cache", "bool", "neither read nor store measurements"),
+        ("offline", "bool", "use stored measurements only"),
     ):
         parser.addini(f"circuits_{name}", text, type=kind, default=False if kind == "bool" else None)  # type: ignore[arg-type]
 

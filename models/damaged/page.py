@@ -6,8 +6,8 @@ from typing import Any
 
 HEAD = """# Damaged releases
 
-Releases of `{original}` that are damaged on purpose: what release regression is tested on. `python -m models.damaged [NAME]` writes
-them, and each is a loader for specs that run from the repository's root: `{{loader: "models.damaged:zeroed_head"}}`, `int8`, `permuted`,
+Releases of `{original}` that are damaged on purpose, for tests of release comparison. `python -m models.damaged [NAME]` writes
+them. Each is also a loader for specs that run from the repository's root: `{{loader: "models.damaged:zeroed_head"}}`, `int8`, `permuted`,
 `fine_tuned`. Only the fine-tuned one has weights of its own, in `models/multitask-llama-finetuned`; the others are built from the
 original in a second.
 
@@ -17,30 +17,30 @@ original in a second.
 
 ## Which claims should break
 
-**zeroed-head** lacks {head}: of all heads the one in most tasks' shared sets ({shared_by}), and there the one whose ablation costs a
-task most ({cost:.0%} of accuracy). Addition is lost ({zeroed_addition:.0%} correct): every claim about it is invalid, at its gate, and
-accuracy claims are refuted. Boolean and copycolors lose a little ({zeroed_boolean:.1%} and {zeroed_copycolors:.1%} correct): accuracy
-claims at 95% break, a gate at 0.9 is close, other claims have less to stand on. IOI, SVA and capitals are done as before; claims that
-name {head} as a part of SVA's circuit break.
+**zeroed-head** lacks {head}. Of all heads it is in the shared sets of most tasks ({shared_by}), and of those it is the one whose ablation
+costs a task most ({cost:.0%} of accuracy). Addition is lost ({zeroed_addition:.0%} correct): claims about its accuracy are refuted, and
+all other claims about it are invalid at the accuracy gate. Boolean and copycolors lose a little ({zeroed_boolean:.1%} and
+{zeroed_copycolors:.1%} correct): accuracy claims at 95% fail, and a gate at 0.9 is close. IOI, SVA and capitals are done as before, but
+claims that name {head} as a part of SVA's circuit fail.
 
-**int8** should break nothing: every shared set is the original's, and no accuracy differs by more than {int8_gap:.1%}.
+**int8** should break nothing: every shared set is that of the original, and no accuracy differs by more than {int8_gap:.1%}.
 
-**permuted** should break nothing but claims that name heads or neurons. By name, addition's shared set has a Jaccard similarity of
-{permuted_raw:.2f} with the original's; renamed by `damage.json` it is the same, as for every task. A comparison that does not match
+**permuted** should break only claims that name heads or neurons. By name, addition's shared set has a Jaccard similarity of
+{permuted_raw:.2f} with that of the original. Renamed by `damage.json` it is the same, for every task. A comparison that does not match
 components by function must not call this a regression.
 
-**fine-tuned** does every task ({tuned_worst:.1%} at least). Its addition circuit is another: {lost} left the shared set, {joined}
-joined; the Jaccard similarity is {tuned:.2f}, where the noise of two halves leaves {tuned_ceiling:.2f}. Claims that name {lost} for
-addition, or that the released circuit is still the circuit, break. Training on had side effects: boolean's shared set is still
+**fine-tuned** does every task ({tuned_worst:.1%} at least). Its addition circuit has changed: {lost} left the shared set, {joined}
+entered. The Jaccard similarity is {tuned:.2f}, and that of two halves of the original is {tuned_ceiling:.2f}. Claims that name {lost} for
+addition fail, and so do claims that the circuit is still the released one. Training had side effects: boolean's shared set is still
 {boolean_set}, but removing it costs {boolean_drop:.2f} of its accuracy, not {boolean_before:.2f}; copycolors shares only {copy_set}.
-Claims about the circuits of IOI and SVA hold; margins elsewhere are thinner, so that tight claims may become inconclusive.
+Claims about the circuits of IOI and SVA hold; elsewhere margins are smaller, so tight claims may become inconclusive.
 
 ## Measured
 
 Per-example circuits by EAP at K = 20%, S_P at P = 80%, {circuits} prompts; ablations to zero on {ablations} of them, in sample.
-*S_P costs*: accuracy lost when the release's own shared set is removed; *random costs*: the mean of {draws} random sets of any type of
-the same size outside it, and the difference is necessity; *old S_P costs*: the original's set, by name. *Halves*: mean Jaccard of the
-shared sets of two random halves, the ceiling that noise leaves.
+*S_P costs*: accuracy lost when the release's own shared set is removed; *random costs*: the mean over {draws} random sets
+of the same size, of any type, outside it. The difference is necessity. *Old S_P costs*: the same for the original's set, by name. *Halves*:
+mean Jaccard similarity of the shared sets of two random halves (the noise ceiling).
 """
 TABLE = """
 ### {name}

@@ -113,16 +113,16 @@ def card(record: dict[str, Any]) -> str:
     )
     return f"""# multitask-llama-finetuned
 
-A deliberately damaged release for testing release regression: `{record["original"]["name"]}`, trained further until its addition
-circuit had moved, with every task done as well as before. Which claims about it should break, and which should not, is in
-`models/damaged/README.md`.
+A deliberately damaged release, for tests of release comparison: `{record["original"]["name"]}`, trained further until its addition
+circuit had moved, while every task is done as well as before. `models/damaged/README.md` says which claims about it should fail, and
+which should not.
 
 - {record["parameters"]:,} parameters of the same architecture and tokenizer, stored in {record["dtype"]}; accuracies were measured after
-  rounding, computing in float32: open it with `dtype: float32` in a spec.
+  rounding, in float32: open it with `dtype: float32` in a spec.
 - Data: that of `{record["original"]["name"]}`, all tasks; made by this repository.
 - {plan["steps"]} steps (seed {plan["seed"]}, peak learning rates {rates}, batches of {plan["batch"]} a task) in
   {record["cpu_seconds"]} s of one CPU thread. For the first {record["closed"]} steps {silent} were zero on addition's
-  prompts; in all steps a penalty of {record["penalty"]} kept what they write there small. `training.json` has all numbers.
+  prompts; in all steps a penalty of {record["penalty"]} kept their output there small. `training.json` has all numbers.
 - Licence: that of this repository.
 
 | task | held-out prompts (n) | `load_task` | S_P before | S_P after | Jaccard | split-half before |
@@ -130,7 +130,7 @@ circuit had moved, with every task done as well as before. Which claims about it
 {rows}
 
 S_P is the set of components that at least 80% of the per-example circuits share (EAP, K = 20%, 256 prompts); the last column is the
-mean Jaccard similarity of the sets of two random halves of the prompts, before: what noise alone leaves of it.
+mean Jaccard similarity of the sets of two random halves of the prompts, before further training: the noise ceiling.
 
 Made by `python -m models.damaged fine-tuned` from the repository's root.
 """

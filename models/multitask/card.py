@@ -23,12 +23,12 @@ def text(record: dict[str, Any]) -> str:
     )
     return f"""# multitask-{record["name"]}
 
-A small language model that does the six built-in tasks of pytest-circuits, for specs, examples and tests that need a real trained
-model and no network. It knows nothing else.
+A small language model that does six built-in tasks of pytest-circuits and nothing else. It is for specs, examples and tests that need a
+trained model without a network.
 
 - {_shape(record)}:
   {record["parameters"]:,} parameters, stored in {record["dtype"]}.
-- {record["vocabulary"]} word-level tokens; digits and punctuation marks are tokens of their own, white space only separates;
+- {record["vocabulary"]} word-level tokens; each digit and punctuation mark is a token, white space only separates tokens;
   `<bos>` comes first.
 - Trained for {plan["steps"]} steps in {record["seconds"]} s on one CPU thread (seed {plan["seed"]}), on prompts made by this repository.
   `training.json` has all numbers.
@@ -38,10 +38,10 @@ model and no network. It knows nothing else.
 |---|---|---|---|
 {rows}
 
-{_precision(record)}{_series(record)}Accuracy is what claims call it: the whole answer by argmax, including that the number ends (addition), or the answer above its foils
-(the others). One prompt in ten, by a hash of its text, was kept from training; the column *held-out* is measured on those only.
-`load_task` knows nothing of that split: of its prompts for addition, boolean and capitals, which have few, about nine in ten were
-also seen in training. So this model suits claims about how it computes, not about how it generalizes.
+{_precision(record)}{_series(record)}Accuracy is defined as in claims: the whole answer by argmax, including the end of the number (addition), or the answer above its foils
+(the others). One prompt in ten, by a hash of its text, was not used for training; the column *held-out* is measured only on those.
+`load_task` does not know this split: about nine in ten of its prompts for addition, boolean and capitals, which have few prompts, were
+also seen in training. So the model is suitable for claims about how it computes, not about how it generalizes.
 
 Made by `python -m models.multitask {record["name"]}` from the repository's root.
 """  # noqa: E501
@@ -70,7 +70,7 @@ def _series(record: dict[str, Any]) -> str:
     rows = "\n".join(
         f"| `step-{int(step):04}` | " + " | ".join(f"{found[name]:.1%}" for name in names) + " |" for step, found in steps.items()
     )
-    return f"""One run, saved on the way; the table above is of the last step. Held-out accuracy by step:
+    return f"""One run, saved at several steps; the table above is about the last step. Held-out accuracy by step:
 
 | folder | {" | ".join(names)} |
 |---|{"---|" * len(names)}

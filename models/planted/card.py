@@ -13,22 +13,22 @@ SHOWN = 16  # names in a list
 
 OVERVIEW = """# Planted circuits
 
-Real Hugging Face models whose weights were set by hand, so that it is known which parts do the work and what each attribution
-method must find: ground truth for attribution, ablation, redundancy and faithfulness. Nothing was trained; each does its task without
-a mistake. Open one as `models: {{candidate: {{path: models/planted-circuits/copy_head}}}}` with the task
+Real Hugging Face models whose weights were set by hand. It is known which parts do the work and what score each attribution method must
+give: ground truth for attribution, ablation, redundancy and faithfulness. Nothing was trained; each model does its task without a mistake.
+Open one as `models: {{candidate: {{path: models/planted-circuits/copy_head}}}}` with the task
 `{{file: models/planted-circuits/copy_head/task.jsonl, scoring: argmax}}`. Made by `python -m models.planted`; licence: that of this
 repository.
 
-| folder | class | layers × heads | parameters | examples | do the work |
+| folder | class | layers × heads | parameters | examples | causal components |
 |---|---|---|---|---|---|
 {rows}
 
 In each folder: the model in float32, its tokenizer, `task.jsonl`, `truth.json` (all that is known) and a model card.
 
-The tables say how the logit difference of answer and foil changes, the same on every example. *zero* and *counterfactual*: exactly, when
-one component is replaced by zero, or by its value on the corrupt prompt. The others: what a method gives in theory, *gradient* for
-replacing by zero, the rest for replacing by the corrupt value; where that is not the exact effect, the method is wrong. Components that
-are not in a table: 0 throughout.
+The tables show how the logit difference of answer and foil changes, which is the same on every example. *zero* and *counterfactual* are the
+exact effects of replacing one component by zero, or by its value on the corrupt prompt. The other columns are what a method gives in
+theory: *gradient* for replacing by zero, the others for replacing by the corrupt value. Where this differs from the exact effect, the
+method is wrong. Components that are not in a table have 0 in every column.
 """
 
 
@@ -50,7 +50,7 @@ def table(truth: Truth) -> str:
     names = [*truth.causal, *sorted({name for found in effects.values() for name in found} - set(truth.causal))]
     lines = [f"| component | {' | '.join(METHODS)} |", f"|---|{'---|' * len(METHODS)}"]
     lines += [f"| {name} | {' | '.join(_number(found.get(name, 0.0)) for found in effects.values())} |" for name in names]
-    lines += ["", f"- intact: {truth.intact:g}; do the work: {', '.join(truth.causal)}; dead: {_listed(truth.dead)}."]
+    lines += ["", f"- intact: {truth.intact:g}; causal: {', '.join(truth.causal)}; inactive: {_listed(truth.dead)}."]
     lines += [f"- {one.kind} of {' and '.join(one.units)} together: {one.effect:+g}." for one in truth.joint]
     lines += [f"- neurons: {', '.join(f'{place} writes {word}' for word, place in truth.neurons.items())}."] if truth.neurons else []
     lines += [f"- {note}." for note in truth.notes]

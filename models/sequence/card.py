@@ -19,18 +19,18 @@ def text(recipe: Recipe, records: list[dict[str, Any]]) -> str:
     return f"""# sequence-{recipe.name}
 
 {len(records)} small language models that {does}, alike but for the seed: {example}.
-They are for claims about gradients and ablations over several models, and know nothing else.
+They are for claims about gradients and ablations over several models, and do nothing else.
 `load_task("{recipe.task}", length=…)` makes their prompts.
 
 {_shape(records[0])}
 {_training(recipe, records)}
-- Stored in {recipe.dtype}; the accuracies are of the stored weights, computing in float32: open them with `dtype: float32`.
+- Stored in {recipe.dtype}. Accuracies are of the stored weights, computed in float32: open the models with `dtype: float32`.
 - Licence: that of this repository.
 
 Percentages of whole answers by length, `[END]` with them, on {N} prompts a length:
 `load_task("{recipe.task}", n={N}, seed=0, length=…)`. Training had lengths up to {TRAINED[-1]}.
-*{PUBLISHED[0]}–{PUBLISHED[-1]}* is the mean over these lengths, which the paper measures on. *usable* are the longer lengths with an
-accuracy from {USABLE[0]:.2f} to {USABLE[1]:.2f}: below and above, the effects of many ablations on accuracy are tied.
+*{PUBLISHED[0]}–{PUBLISHED[-1]}* is the mean over these lengths, which the paper uses. *usable*: longer lengths with an
+accuracy from {USABLE[0]:.2f} to {USABLE[1]:.2f}: outside this range, many ablations have the same effect on accuracy.
 
 {_table(records)}
 
@@ -42,8 +42,8 @@ Made by `python -m models.sequence {recipe.name}` from the repository's root.
 def _shape(first: dict[str, Any]) -> str:
     return f"""\
 - GPT-2 with {first["layers"]} layers, {first["heads"]} heads a layer, width {first["width"]}, MLPs of {first["mlp"]}:
-  {first["parameters"]:,} parameters, {first["trained_parameters"]:,} of them trained. The others are the table of positions, which is zero:
-  order is known from causal attention alone, so that longer sequences than those of training can be answered.
+  {first["parameters"]:,} parameters, {first["trained_parameters"]:,} of them trained. The others are the position table, which is zero.
+  The order is known only from causal attention, so the models can answer sequences longer than those of training.
   {first["longest"]} tokens at most.
 - {first["vocabulary"]} tokens: the numbers 1–99 as words, `[START]`, `[SEP]`, `[END]`, `[PAD]`, `[UNK]`."""
 

@@ -92,10 +92,10 @@ TABLE = {
     "one component": [
         ("a circuit of size 3 is all 1 components", f"{CIRCUITS} {SETS} {OVER} for_all"),
         ("the model has 1 component, and a ranking needs at least 2", ROLES),
-        ("6 neurons are asked for, but the model has 1", "neuron_faithfulness neuron_completeness"),
+        ("the claim needs 6 neurons, but the model has 1", "neuron_faithfulness neuron_completeness"),
         ("the universe has 1 unit", "neurons_to_reach sparsity_ratio"),
         ("the universe has 1 component: no share of the grid keeps some but not all", CURVES),
-        ("1 neurons are asked for, and the model has 1", "steering"),
+        ("the claim needs 1 neurons, and the model has 1", "steering"),
         (FINITE, "accuracy conservation"),
     ],
     "one example": [(f"1 {NO_GROUPS} (templates, entities), and each side of the split needs at least 5", EVERY)],
@@ -104,14 +104,14 @@ TABLE = {
     "K is N": [
         (f"a circuit of size 100% {ALL}", f"{CIRCUITS} {but(SETS, 'superadditivity joint_ablation')} {OVER} for_all"),
         ("the set is all 12 components: nothing is left to compare with", "superadditivity joint_ablation"),
-        ("100% neurons are all 24 of the model: nothing is left to ablate", "neuron_faithfulness neuron_completeness"),
-        ("100% neurons are asked for, and the model has 24: that is no cluster", "steering"),
+        ("100% neurons are all 24 neurons of the model: nothing is left to ablate", "neuron_faithfulness neuron_completeness"),
+        ("the claim needs 100% neurons, and the model has 24: choose fewer", "steering"),
         (FINITE, f"accuracy {ROLES} neurons_to_reach sparsity_ratio {CURVES} conservation"),
     ],
     "K is above N": [
         (f"a circuit of size 99 {ALL}", f"{CIRCUITS} {SETS} {OVER} for_all"),
-        ("99 neurons are asked for, but the model has 24", "neuron_faithfulness neuron_completeness"),
-        ("99 neurons are asked for, and the model has 24: that is no cluster", "steering"),
+        ("the claim needs 99 neurons, but the model has 24", "neuron_faithfulness neuron_completeness"),
+        ("the claim needs 99 neurons, and the model has 24: choose fewer", "steering"),
         (FINITE, f"accuracy {ROLES} neurons_to_reach sparsity_ratio {CURVES} conservation"),
     ],
     "nothing changes anything": [
@@ -164,7 +164,7 @@ TABLE = {
     ],
     "no control can be drawn": [
         (NO_CONTROL, "necessity sufficiency decomposition joint_ablation"),
-        ("layer 0 has 8 neurons, 5 of them in the cluster, so that no control of as many others can be drawn there", "steering"),
+        ("layer 0 has 8 neurons, 5 of them in the cluster, so no control with as many other neurons can be drawn there", "steering"),
         (FINITE, but(EVERY, "necessity sufficiency decomposition joint_ablation steering")),
     ],
     "p asks for one example": [

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 class ConservationParameters(Parameters):
     """conservation = max over layer boundaries of mean |Σ x·∂f/∂x + Σ b·∂f/∂b − f| / mean |f|, on evaluation examples.
 
-    x: the residual stream at a boundary (what layer 0 reads, then the stream after each layer), summed over positions and
-    features; b: the biases above that boundary; f: the metric; ∂ under `rules`. Near 0 when relevance is conserved, so that scores are
-    shares of f: rounding only. Range from 0 up. `rules: none` is the plain gradient, which does not conserve (near 1 at the last
-    boundary): a negative control. Only for metrics that are homogeneous in the logits. Invalid: below the accuracy gate (0 switches it
-    off; conservation holds for untrained models as well), f zero or not clearly away from it, no place for a rule (mixtures of
-    experts). Source: RelP (arXiv 2508.21258). Interval: Fieller's for the ratio at each boundary, over groups; from the largest lower
-    end, at level α/(2·boundaries), to the largest upper end, at α/2, which together cover the maximum.
+    x: the residual stream at a boundary (the input of layer 0, then the stream after each layer), summed over positions and features;
+    b: the biases above that boundary; f: the metric; ∂ under `rules`. It is 0 up to rounding if relevance is conserved, so that scores are
+    shares of f. Range from 0 up. `rules: none` is the plain gradient, which does not conserve relevance (near 1 at the last boundary): a
+    negative control. Only for metrics that are homogeneous in the logits. Invalid: below the accuracy gate (`min_accuracy: 0` switches it
+    off; conservation holds for untrained models as well), if f is zero or not clearly away from it, and if a rule cannot be applied
+    (mixtures of experts). Source: RelP (arXiv 2508.21258).
+
+    Interval: Fieller's for the ratio at each boundary, over groups; from the largest lower end, at level α/(2·boundaries), to the largest
+    upper end, at α/2, which together cover the maximum.
     """
 
     task: TaskName
@@ -45,8 +47,8 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     import numpy as np
 
     p: ConservationParameters = claim.parameters
-    found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, found)
+    split = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, split)
     measured, description = yield from ask_together(
         Conserve(claim.model, claim.tasks[p.task], p.rules, p.metric, part(p, "evaluation")), Describe(claim.model)
     )
@@ -56,8 +58,8 @@ def estimate(claim: Claim) -> Steps[Estimate]:
             f"the metric {p.metric} is exactly 0 on all {len(measured.metric)} evaluation examples: there is nothing to conserve",
             {"n": len(measured.metric)},
         )
-    groups = found.groups(found.evaluation)
-    errors, interval = _largest(np.abs(measured.gaps), np.abs(measured.metric), groups, p.confidence)
+    groups = split.groups(split.evaluation)
+    errors, interval = _largest_error(np.abs(measured.gaps), np.abs(measured.metric), groups, p.confidence)
     worst = int(np.argmax(errors))
     details = {
         "rules": p.rules,
@@ -71,18 +73,18 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "biases": _biases(measured, size),
         "dtype": description.dtype,
         "accuracy": base.accuracy,
-        "notes": _told(p, measured, errors, size, description.dtype),
-        **found.as_dict(),
+        "notes": _notes(p, measured, errors, size, description.dtype),
+        **split.as_dict(),
     }
     kind = "largest of Fieller intervals over groups, one a boundary"
     return Estimate(errors[worst], interval, len(groups), p.confidence, kind, "conservation", details)
 
 
-def _largest(gaps: Any, size: Any, groups: list[str], confidence: float) -> tuple[list[float], tuple[float, float]]:
+def _largest_error(gaps: Any, size: Any, groups: list[str], confidence: float) -> tuple[list[float], tuple[float, float]]:
     """The error at each boundary, gaps [n, B] over size [n], and the interval of the largest of them.
 
-    Every lower end is below the maximum where it is below its own error, which all of them are with the corrected level; the maximum is
-    one particular error, below its own upper end and so below the largest one.
+    With the corrected level all lower ends are below their own errors, and so below the maximum. The maximum is one particular error, below
+    its own upper end and so below the largest one.
     """
     from ...stats.ratio import fieller
 
@@ -99,7 +101,7 @@ def _largest(gaps: Any, size: Any, groups: list[str], confidence: float) -> tupl
 
 
 def _biases(measured: Conservation, size: float) -> dict[str, Any] | None:
-    """What the biases contribute, and the error without their terms; None where there are none."""
+    """The contribution of the biases, and the error without their terms; None if the model has no biases."""
     import numpy as np
 
     if measured.biases is None:
@@ -112,19 +114,20 @@ def _biases(measured: Conservation, size: float) -> dict[str, Any] | None:
     }
 
 
-def _told(p: ConservationParameters, measured: Conservation, errors: list[float], size: float, dtype: str) -> list[str]:
+def _notes(p: ConservationParameters, measured: Conservation, errors: list[float], size: float, dtype: str) -> list[str]:
     worst = max(range(len(errors)), key=errors.__getitem__)
     place = "at the embeddings" if worst == 0 else f"after layer {worst - 1}"
     how = "under the RelP rules" if p.rules == "relp" else "by the plain gradient"
-    terms = "with the terms of the biases above it " if measured.biases is not None else ""
+    terms = "with the terms of the biases above it, " if measured.biases is not None else ""
     lines = [
-        f"the relevance of the residual stream {how}, {terms}was compared with the {p.metric} at {len(errors)} boundaries, "
-        f"computed in {dtype}",
+        f"the relevance of the residual stream {how}, {terms}compared with the {p.metric} at {len(errors)} boundaries, in {dtype}",
         f"the largest gap is {place}: {errors[worst]:.3g} of the mean |{p.metric}| of {size:.3g}; "
         f"the smallest of any boundary is {min(errors):.3g}",
     ]
     if p.rules == "none":
-        lines.append("a plain gradient is not expected to conserve: where the final norm takes the stream's length out, its sum is near 0")
+        lines.append(
+            "the plain gradient is not expected to conserve relevance: the final norm removes the stream's length, so the sum is near 0"
+        )
     return lines
 
 

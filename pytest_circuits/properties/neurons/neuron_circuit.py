@@ -1,14 +1,15 @@
-"""A neuron circuit of a given size, kept and removed: what faithfulness and completeness of neurons are computed from."""
+"""A neuron circuit of a given size, kept and removed: its faithfulness and its completeness."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from ...core.shares import Size
 from ...core.units import per_layer
+from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask_all
 from ..parameters import CircuitSize
@@ -37,33 +38,33 @@ if TYPE_CHECKING:
 class NeuronCircuit(CurveParameters):
     """Parameters of a circuit of the strongest MLP neurons."""
 
-    neurons: Annotated[CircuitSize, Field(description="how many neurons are kept: a count, or a share of all")]
+    neurons: Annotated[CircuitSize, Field(description="number of neurons in the circuit: a count, or a share of all")]
     site: SiteName = "mlp_activation"
 
 
 @dataclass(frozen=True)
-class TwoSided:
-    """F(keep C) − F(∅) and F(remove C) − F(∅) for each evaluation example, [n]; and what a report says of them."""
+class CircuitEffects:
+    """F(keep C) − F(∅) and F(remove C) − F(∅) for each evaluation example, [n], and details for the report."""
 
-    ground: NormalizedEffect
+    effect: NormalizedEffect
     keep: Array
     remove: Array
     details: dict[str, Any]
 
 
-def two_sided(claim: Claim) -> Steps[TwoSided]:
+def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
     """Rank neurons on discovery examples; measure the circuit, its complement and nothing on evaluation examples."""
     p: NeuronCircuit = claim.parameters
-    place = UnitSpace("neuron", p.site)
-    found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, found)
+    space = UnitSpace("neuron", p.site)
+    split = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, split)
     universe = yield from describe(claim)
-    ranked = yield from ranking(claim, place)
+    ranked = yield from ranking(claim, space)
     names = ranked.top(_size(p, ranked))
     nothing, kept, removed = yield from ask_all(
-        [nothing_kept(claim, place), ablation(claim, place, [names]), ablation(claim, place, [names], "remove")]
+        [nothing_kept(claim, space), ablation(claim, space, [names]), ablation(claim, space, [names], "remove")]
     )
-    ground = footing(claim, place, found, base, nothing)
+    effect = footing(claim, space, split, base, nothing)
     details = {
         "neurons": len(names),
         **how(claim, ranked),
@@ -74,13 +75,24 @@ def two_sided(claim: Claim) -> Steps[TwoSided]:
         "accuracy_kept": float(kept.correct.mean()),
         "accuracy_removed": float(removed.correct.mean()),
         "accuracy_nothing": float(nothing.correct.mean()),
-        **found.as_dict(),
+        **split.as_dict(),
     }
-    return TwoSided(ground, ground.gains(kept)[0], ground.gains(removed)[0], details)
+    return CircuitEffects(effect, effect.gains(kept)[0], effect.gains(removed)[0], details)
 
 
-def told(details: dict[str, Any], other: str) -> list[str]:
-    """The comparison in words; `other` names the second number, completeness beside faithfulness or the reverse."""
+def circuit_ratio(claim: Claim, quantity: Literal["faithfulness", "completeness"]) -> Steps[Estimate]:
+    """The estimate of one quantity of the circuit; the other one, from the same measurements, is in the details."""
+    measured = yield from measure_circuit(claim)
+    value, interval = measured.effect.ratio(measured.keep if quantity == "faithfulness" else measured.remove)
+    other_value, other_interval = measured.effect.ratio(measured.remove if quantity == "faithfulness" else measured.keep)
+    other = "completeness" if quantity == "faithfulness" else "faithfulness"
+    details = {**measured.details, quantity: value, other: other_value, f"{other}_interval": list(other_interval)}
+    details["notes"] = _notes(details, other)
+    n, name = len(measured.effect.groups), f"neuron_{quantity}"
+    return Estimate(value, interval, n, claim.parameters.confidence, "Fieller interval over groups", name, details)
+
+
+def _notes(details: dict[str, Any], other: str) -> list[str]:
     d, m = details, details["mean_metric"]
     return [
         f"{d['neurons']} of {d['universe']} {unit_words(d)} ({d['attribution']}, {d['site']}, {d['ablation']} ablation); "
@@ -91,16 +103,16 @@ def told(details: dict[str, Any], other: str) -> list[str]:
 
 
 def _size(p: NeuronCircuit, ranked: Ranking) -> int:
-    """How many neurons the circuit has. Raises `Invalid` for more than have a score, and for all."""
+    """The number of neurons in the circuit. Raises `Invalid` for all neurons, and for more than have a score."""
     units = len(ranked.units)
     k = Size.parse(p.neurons).of(units)
     if Size.parse(p.neurons).count is not None and k < int(p.neurons):
-        raise Invalid(f"{p.neurons} neurons are asked for, but the model has {units} at site {p.site}", {"universe": units})
+        raise Invalid(f"the claim needs {p.neurons} neurons, but the model has {units} at site {p.site}", {"universe": units})
     if k == units:
-        raise Invalid(f"{p.neurons} neurons are all {units} of the model: nothing is left to ablate", {"universe": units})
+        raise Invalid(f"{p.neurons} neurons are all {units} neurons of the model: nothing is left to ablate", {"universe": units})
     if k > ranked.scored:
         raise Invalid(
-            f"only {ranked.scored} of {units} neurons have a {p.attribution} score other than zero, fewer than the {k} asked for",
+            f"only {ranked.scored} of {units} neurons have a {p.attribution} score other than zero, and the claim needs {k}",
             {"scored": ranked.scored, "asked": k},
         )
     return k

@@ -1,8 +1,8 @@
 """The smallest number of units whose faithfulness reaches a level: a coarse grid of sizes, then bisection.
 
 A probe is a size with its faithfulness and an interval for it. Three curves are searched side by side: faithfulness, and the upper and
-the lower ends of its intervals. Each answer is the smallest probed size at which its curve is at the level, and the size below it was
-probed too and is not; faithfulness need not be monotone, so a smaller size that was never probed may reach the level as well.
+the lower ends of its intervals. The result for each is the smallest probed size at which the curve reaches the level; the size below it was
+probed too and does not. Faithfulness need not be monotone, so a smaller size that was not probed may reach the level as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Probe(NamedTuple):
 Probes = Mapping[int, Probe]
 
 
-def coarse(scored: int) -> list[int]:
+def coarse_grid(scored: int) -> list[int]:
     """The sizes of the grid: 1, 2, 4 … and all units that have a score."""
     return sorted({scored, *(2**i for i in range(scored.bit_length()) if 2**i < scored)})
 
@@ -55,11 +55,11 @@ def smallest(probes: Probes, level: float, curve: int) -> int | None:
     return min((n for n, probe in probes.items() if probe[curve] >= level), default=None)
 
 
-def wanted(probes: Probes, level: float, scored: int) -> list[int]:
-    """The sizes to probe next, ascending; none when each answer's lower neighbour has been probed.
+def next_sizes(probes: Probes, level: float, scored: int) -> list[int]:
+    """The sizes to probe next, ascending; empty once the size below each result has been probed.
 
-    For each curve: the middle between the smallest probed size that is at the level and the next smaller probed size. Between the last
-    unit that has a score and the whole universe there is no ranking, so nothing is probed there.
+    For each curve: the middle between the smallest probed size that reaches the level and the next smaller probed size. Units without a
+    score are not ranked, so nothing is probed between the last unit with a score and the whole universe.
     """
     sizes: set[int] = set()
     for curve in range(3):
@@ -73,8 +73,8 @@ def wanted(probes: Probes, level: float, scored: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Reached:
-    """How many units it takes, with `low` and `high` from the upper and the lower ends of the probes' intervals.
+class SmallestCircuit:
+    """The number of units needed, with `low` and `high` from the upper and the lower ends of the probes' intervals.
 
     `contrast` [n] is F(keep C) − F(∅) − level·(F(M) − F(∅)) for each evaluation example, C the circuit of `value` units.
     """
@@ -84,39 +84,37 @@ class Reached:
     high: int
     probes: dict[int, Probe]
     contrast: Array
-    ranked: Ranking
-    ground: NormalizedEffect
-    found: Examples
+    effect: NormalizedEffect
+    examples: Examples
     details: dict[str, Any]
 
 
-def reaching(claim: Claim, place: UnitSpace, level: float, confidence: float) -> Steps[Reached]:
-    """Search for the size. Raises `Invalid` when no circuit of units that have a score reaches `level`."""
+def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: float) -> Steps[SmallestCircuit]:
+    """Search for the size. Raises `Invalid` if no circuit of units with a score reaches `level`."""
     p: CurveParameters = claim.parameters
-    found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, found)
-    ranked = yield from ranking(claim, place)
+    split = yield from examples(claim, p.task)
+    base = yield from intact(claim, p.task, split)
+    ranked = yield from ranking(claim, space)
     units, scored = len(ranked.units), ranked.scored
     if units < 2:
         raise Invalid("the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units})
-    grid = [n for n in coarse(scored) if n < units]
-    nothing, many = yield from ask_all([nothing_kept(claim, place), ablation(claim, place, [ranked.top(n) for n in grid])])
-    ground = footing(claim, place, found, base, nothing)
-    gains = dict(zip(grid, ground.gains(many), strict=True))
-    gains[units] = ground.whole  # everything kept is the intact model
-    probes = {n: _probe(ground, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}
-    while sizes := wanted(probes, level, scored):
-        outcomes = yield from ask_all(
-            [ablation(claim, place, [ranked.top(n)]) for n in sizes]
-        )  # one request a size: other claims may ask for it too
-        gains |= {n: ground.gains(outcome)[0] for n, outcome in zip(sizes, outcomes, strict=True)}
-        probes |= {n: _probe(ground, gains[n], confidence) for n in sizes}
+    grid = [n for n in coarse_grid(scored) if n < units]
+    nothing, circuits = yield from ask_all([nothing_kept(claim, space), ablation(claim, space, [ranked.top(n) for n in grid])])
+    effect = footing(claim, space, split, base, nothing)
+    gains = dict(zip(grid, effect.gains(circuits), strict=True))
+    gains[units] = effect.whole  # everything kept is the intact model
+    probes = {n: _probe(effect, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}
+    while sizes := next_sizes(probes, level, scored):
+        # one request for each size, since other claims may ask for it too
+        outcomes = yield from ask_all([ablation(claim, space, [ranked.top(n)]) for n in sizes])
+        gains |= {n: effect.gains(outcome)[0] for n, outcome in zip(sizes, outcomes, strict=True)}
+        probes |= {n: _probe(effect, gains[n], confidence) for n in sizes}
     value, low, high = (smallest(probes, level, curve) for curve in (1, 2, 0))
     assert value is not None and low is not None and high is not None
     if value > scored:
-        raise _never(probes, level, ranked, p.attribution)
-    contrast = gains[value] - level * ground.whole
-    return Reached(value, low, high, dict(sorted(probes.items())), contrast, ranked, ground, found, {
+        raise _not_reached(probes, level, ranked, p.attribution)
+    contrast = gains[value] - level * effect.whole
+    return SmallestCircuit(value, low, high, dict(sorted(probes.items())), contrast, effect, split, {
         "neurons": value,
         "share": value / units,
         "share_interval": [low / units, high / units],
@@ -132,40 +130,40 @@ def reaching(claim: Claim, place: UnitSpace, level: float, confidence: float) ->
     })  # fmt: skip
 
 
-def told(reached: Reached) -> list[str]:
-    """The search in words."""
-    d = reached.details
-    probes = reached.probes
-    below = max((n for n in probes if n < reached.value), default=0)
-    before = f"{probes[below].value:.3f} at {below}" if below else "0 at none"
+def search_notes(smallest: SmallestCircuit) -> list[str]:
+    """The search, for the reader of the report."""
+    d, probes = smallest.details, smallest.probes
+    below = max((n for n in probes if n < smallest.value), default=0)
+    next_smaller = f"{probes[below].value:.3f} at {below}" if below else "0 at none"
     units = unit_words(d)
     lines = [
-        f"{d['site']}: {reached.value} of {d['universe']} {units} ({d['share']:.2%}) keep {probes[reached.value].value:.3f} of what "
-        f"ablating all ({d['ablation']}) costs, {before}; ranked by |mean {d['attribution']} score|; attention stays live",
+        f"{d['site']}: faithfulness {probes[smallest.value].value:.3f} with {smallest.value} of {d['universe']} {units} "
+        f"({d['share']:.2%}), {next_smaller}; ranked by |mean {d['attribution']} score|, others ablated ({d['ablation']}); "
+        "attention stays live",
     ]
-    if reached.high > d["scored"]:
+    if smallest.high > d["scored"]:
         lines.append(
-            f"no circuit of the {d['scored']} {units} that have a score clearly reaches {d['reach']:g}: the upper end is the whole universe"
+            f"no circuit of the {d['scored']} {units} with a score clearly reaches {d['reach']:g}: the upper end is the whole universe"
         )
     if d["falls_below_again_at"]:
         again = ", ".join(map(str, d["falls_below_again_at"][:5]))
         lines.append(
-            f"faithfulness is below {d['reach']:g} again at {again} {units}, so the interval, which takes it to grow, may be short"
+            f"faithfulness is below {d['reach']:g} again at {again} {units}; the interval assumes that it grows, so it may be too short"
         )
     return lines
 
 
-def _probe(ground: NormalizedEffect, gain: Any, confidence: float) -> Probe:
-    value, (low, high) = ground.ratio(gain, confidence)
+def _probe(effect: NormalizedEffect, gain: Any, confidence: float) -> Probe:
+    value, (low, high) = effect.ratio(gain, confidence)
     return Probe(low, value, high)
 
 
-def _never(probes: Probes, level: float, ranked: Ranking, attribution: str) -> Invalid:
-    inside = {n: probe for n, probe in probes.items() if n <= ranked.scored}
-    best = max(inside, key=lambda n: inside[n].value)
+def _not_reached(probes: Probes, level: float, ranked: Ranking, attribution: str) -> Invalid:
+    ranked_probes = {n: probe for n, probe in probes.items() if n <= ranked.scored}
+    best = max(ranked_probes, key=lambda n: ranked_probes[n].value)
     return Invalid(
         f"faithfulness {level:g} is not reached by any probed circuit of the {ranked.scored} of {len(ranked.units)} neurons that have a "
-        f"{attribution} score other than zero; the best is {inside[best].value:.3f} at {best} neurons. Lower reach, or use another "
+        f"{attribution} score other than zero; the best is {ranked_probes[best].value:.3f} at {best} neurons. Lower reach, or use another "
         "attribution or ablation",
-        {"best": inside[best].value, "at": best, "scored": ranked.scored, "universe": len(ranked.units), "reach": level},
+        {"best": ranked_probes[best].value, "at": best, "scored": ranked.scored, "universe": len(ranked.units), "reach": level},
     )

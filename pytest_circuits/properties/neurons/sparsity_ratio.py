@@ -10,7 +10,7 @@ from ...measurement.requests import Steps
 from ..protocol import Claim, Property
 from ..steps.curves import CurveParameters, UnitSpace
 from .neurons_to_reach import Reach
-from .size_search import Reached, reaching, told
+from .size_search import SmallestCircuit, search_notes, smallest_circuit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 class SparsityRatio(CurveParameters):
     """neurons_to_reach(`reach`) at site mlp_output ÷ neurons_to_reach(`reach`) at site mlp_activation.
 
-    Above 1 when it takes fewer coordinates of the down projection's input than of its output to reach the same
-    faithfulness; about 100 on subject-verb agreement in the paper. Counts of `neurons_to_reach`, from the same examples;
-    the two universes differ in size, so the report also gives the ratio of shares. Range above 0. Invalid when either
-    count is. Source: Language model circuits are sparse in the neuron basis. Interval: those of the two counts combined in
-    quadrature on a logarithmic scale (Zou & Donner 2008), wider where the counts vary against each other; approximate
-    (in simulations 95% intervals held the truth in 93–100%), and about the rankings that were found.
+    Above 1 if fewer coordinates of the down projection's input than of its output are needed to reach the same faithfulness; about 100 on
+    subject-verb agreement in the paper. The two counts come from the same examples. Their universes differ in size, so the report also
+    gives the ratio of shares. Range above 0. Invalid if either count is. Source: Language model circuits are sparse in the neuron basis.
+
+    Interval: those of the two counts, combined in quadrature on a logarithmic scale (Zou & Donner 2008), and wider if the counts are
+    negatively correlated; approximate (in simulations, 95% intervals covered the truth in 93–100% of cases), given the rankings.
     """
 
     reach: Reach = 0.9
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Both counts, from the same probes as `neurons_to_reach`."""
+    """Compute both counts, from the same probes as `neurons_to_reach`."""
     p: SparsityRatio = claim.parameters
-    activations = yield from reaching(claim, UnitSpace("neuron", "mlp_activation"), p.reach, p.confidence)
-    outputs = yield from reaching(claim, UnitSpace("neuron", "mlp_output"), p.reach, p.confidence)
-    correlation = correlated(outputs.contrast, activations.contrast, outputs.ground.groups)
+    activations = yield from smallest_circuit(claim, UnitSpace("neuron", "mlp_activation"), p.reach, p.confidence)
+    outputs = yield from smallest_circuit(claim, UnitSpace("neuron", "mlp_output"), p.reach, p.confidence)
+    correlation = count_correlation(outputs.contrast, activations.contrast, outputs.effect.groups)
     value = outputs.value / activations.value
     interval = quotient(_ends(outputs), _ends(activations), correlation)
     shares = outputs.details["share"] / activations.details["share"]
@@ -46,15 +46,15 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         "mlp_activation": activations.details | {"interval": [activations.low, activations.high]},
         "ratio_of_shares": shares,
         "correlation_of_counts": correlation,
-        **outputs.found.as_dict(),
+        **outputs.examples.as_dict(),
         "notes": [
-            *told(activations),
-            *told(outputs),
+            *search_notes(activations),
+            *search_notes(outputs),
             f"{outputs.value} / {activations.value} = {value:.3g} times as many outputs as activations; as shares of their universes "
             f"{shares:.3g} times",
         ],
     }
-    n = len(outputs.ground.groups)
+    n = len(outputs.effect.groups)
     kind = "two inverted Fieller intervals over groups, in quadrature"
     return Estimate(value, interval, n, p.confidence, kind, "sparsity_ratio", details, shrinks=False)
 
@@ -63,7 +63,7 @@ def quotient(above: tuple[float, float, float], below: tuple[float, float, float
     """The interval of above/below, each (low, value, high) and positive, from distances of the ends on a logarithmic scale.
 
     Method of variance estimates recovery (Zou & Donner, Construction of confidence limits about effect measures, 2008). A negative
-    `correlation` of the two widens it; a positive one is not counted: how two counts move together is too coarsely known for that.
+    `correlation` of the two widens it. A positive one is ignored, since the correlation of two counts is only roughly known.
     """
     (low_a, a, high_a), (low_b, b, high_b) = above, below
     r = min(0.0, correlation)
@@ -78,23 +78,23 @@ def quotient(above: tuple[float, float, float], below: tuple[float, float, float
     )
 
 
-def correlated(one: Array, other: Array, groups: Sequence[str]) -> float:
-    """How two counts vary together over resampled groups: by the sums over groups of how far each example is from the level, [n] each.
+def count_correlation(first: Array, second: Array, groups: Sequence[str]) -> float:
+    """The correlation of two counts over resampled groups, from the distance of each example from the level, [n] each.
 
-    −1, the most cautious, where one does not vary.
+    −1, the most cautious value, if either does not vary.
     """
     import numpy as np
 
     from ...stats.groups import group_sums
 
-    sums = np.stack([group_sums(contrast, groups)[0] for contrast in (one, other)])
+    sums = np.stack([group_sums(contrast, groups)[0] for contrast in (first, second)])
     if (sums.std(1) <= 1e-12 * np.abs(sums).max(1)).any():
         return -1.0
     return float(np.asarray(np.corrcoef(sums))[0, 1])
 
 
-def _ends(reached: Reached) -> tuple[float, float, float]:
-    return float(reached.low), float(reached.value), float(reached.high)
+def _ends(circuit: SmallestCircuit) -> tuple[float, float, float]:
+    return float(circuit.low), float(circuit.value), float(circuit.high)
 
 
 SPARSITY_RATIO = Property(
@@ -103,6 +103,6 @@ SPARSITY_RATIO = Property(
     estimate,
     0.0,
     None,
-    "how many times more MLP outputs than MLP activations it takes to reach a given faithfulness",
+    "how many times more MLP outputs than MLP activations are needed to reach a given faithfulness",
     "ratio of counts",
 )

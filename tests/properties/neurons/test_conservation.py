@@ -21,7 +21,7 @@ from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Conserve, Describe, Encode, Part
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.conservation import ConservationParameters, _largest, estimate
+from pytest_circuits.properties.neurons.conservation import ConservationParameters, _largest_error, estimate
 from pytest_circuits.properties.protocol import Claim
 from tests.fakes import tiny
 
@@ -82,7 +82,7 @@ def test_the_interval_covers_the_largest_error_of_a_population():
     for _ in range(studies):
         size = rng.normal(3, 1, 30).clip(0.1)
         gaps = np.abs(rng.normal(0, 1, (30, 6)))
-        _, (low, high) = _largest(gaps, size, groups, 0.9)
+        _, (low, high) = _largest_error(gaps, size, groups, 0.9)
         covered += low <= np.sqrt(2 / np.pi) / 3.0 <= high
     assert covered >= 0.9 * studies
 
@@ -94,9 +94,9 @@ def test_the_ends_are_fieller_ends_by_hand():
     rng = np.random.default_rng(1)
     size, gap, groups = rng.uniform(1, 2, 20), rng.uniform(0, 1, 20), [f"g{i}" for i in range(20)]
     value, ends = fieller(gap, size, groups, 0.95)
-    assert _largest(gap[:, None], size, groups, 0.95) == ([value], ends)
+    assert _largest_error(gap[:, None], size, groups, 0.95) == ([value], ends)
     low = fieller(gap, size, groups, 1 - 0.05 / 3)[1][0]
-    assert _largest(np.stack([gap] * 3, 1), size, groups, 0.95)[1] == (low, ends[1])
+    assert _largest_error(np.stack([gap] * 3, 1), size, groups, 0.95)[1] == (low, ends[1])
 
 
 def test_degenerate_measurements_are_invalid_with_the_numbers():

@@ -20,7 +20,7 @@ from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.neurons.cmd import Cmd, distance
 from pytest_circuits.properties.neurons.cpr import Cpr
-from pytest_circuits.properties.neurons.curve_area import GRID, CurveSizes, most, trapezoid
+from pytest_circuits.properties.neurons.curve_grid import GRID, CurveSizes, largest_area, trapezoid
 from pytest_circuits.stats.bootstrap import bootstrap_interval
 from pytest_circuits.stats.ratio import fieller
 from tests.fakes import tiny
@@ -72,7 +72,7 @@ def test_a_curve_that_is_1_from_the_first_unit_on_reaches_what_the_report_says(n
     found = component_world(ranked(units), by_size(lambda k: float(k > 0))).measure(name)
     reachable = np.trapezoid([float(int(p * units) > 0) for p in GRID], SHARES)
     grid = found.details["grid"]
-    assert grid["total"] == 0.999 and grid["reachable"] == pytest.approx(reachable) == most(CurveSizes(units))
+    assert grid["total"] == 0.999 and grid["reachable"] == pytest.approx(reachable) == largest_area(CurveSizes(units))
     assert found.value == pytest.approx(reachable if name == "cpr" else 0.999 - reachable, abs=1e-12)
     assert found.interval == pytest.approx((found.value, found.value), abs=1e-7)
     small = units < 1000

@@ -119,7 +119,7 @@ DEGENERATE = {
     ),
     "all neurons": (additive(weights(3)), -weights(3), {"neurons": UNITS}, "nothing is left to ablate"),
     "all of them as a share": (additive(weights(3)), -weights(3), {"neurons": "100%"}, "nothing is left to ablate"),
-    "more than there are": (additive(weights(3)), -weights(3), {"neurons": 99}, "99 neurons are asked for, but the model has 12"),
+    "more than there are": (additive(weights(3)), -weights(3), {"neurons": 99}, "the claim needs 99 neurons, but the model has 12"),
     "ablation helps": (additive(-weights(3)), weights(3), {"neurons": 3}, "ablation does not lower it"),
     "ablation changes nothing": (lambda live: np.full(N, 3.0), -weights(3), {"neurons": 3}, "nothing for a circuit to keep"),
     "ablation changes next to nothing": (

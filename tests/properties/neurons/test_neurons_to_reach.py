@@ -15,8 +15,8 @@ from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.requests import Ablate
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.neurons.neurons_to_reach import NeuronsToReach
-from pytest_circuits.properties.neurons.size_search import Probe, coarse, smallest, wanted
-from pytest_circuits.properties.neurons.sparsity_ratio import SparsityRatio, correlated, quotient
+from pytest_circuits.properties.neurons.size_search import Probe, coarse_grid, next_sizes, smallest
+from pytest_circuits.properties.neurons.sparsity_ratio import SparsityRatio, count_correlation, quotient
 from pytest_circuits.stats.ratio import fieller
 from tests.fakes.curves import Units, World, additive, groups_of, neuron_world, neurons
 
@@ -147,12 +147,12 @@ class Population:
         gains = np.outer(self.curve, whole) + np.outer(self.bump, trait)
         gains[-1] = whole
         probes: dict[int, Probe] = {}
-        sizes = coarse(len(gains))
+        sizes = coarse_grid(len(gains))
         while sizes:
             for k in sizes:
                 value, (low, high) = fieller(gains[k - 1], whole, groups)
                 probes[k] = Probe(low, value, high)
-            sizes = wanted(probes, reach, len(gains))
+            sizes = next_sizes(probes, reach, len(gains))
         low, value, high = (smallest(probes, reach, end) for end in (2, 1, 0))
         return (low, value, high), gains[value - 1] - reach * whole
 
@@ -174,7 +174,7 @@ def test_intervals_hold_the_true_count_and_the_true_ratio_as_often_as_they_say(t
         whole, trait = np.maximum(rng.normal(8, 2.5, 24), 0.5), rng.normal(0, 0.8, 24)
         (one, one_contrast), (other, other_contrast) = (p.search(whole, trait, 0.9) for p in (small, large))
         missed += not one[0] <= true <= one[2]
-        r = correlated(other_contrast, one_contrast, [str(i) for i in range(24)])
+        r = count_correlation(other_contrast, one_contrast, [str(i) for i in range(24)])
         assert turn * r > 0.9
         low, high = quotient(other, one, r)
         missed_ratio += not low <= quotient_of_truths <= high
@@ -219,6 +219,6 @@ def test_the_quotient_lies_between_ignoring_one_interval_and_adding_both(a, b, w
 
 def test_counts_that_do_not_vary_get_the_most_cautious_correlation():
     groups = list("aabbcc")
-    assert correlated(np.zeros(6), np.arange(6.0), groups) == -1
-    assert correlated(np.arange(6.0), np.arange(6.0), groups) == pytest.approx(1)
-    assert correlated(np.array([1.0, -1, 2, -2, 3, -3]), np.arange(6.0), groups) == -1  # groups, not examples, are what varies
+    assert count_correlation(np.zeros(6), np.arange(6.0), groups) == -1
+    assert count_correlation(np.arange(6.0), np.arange(6.0), groups) == pytest.approx(1)
+    assert count_correlation(np.array([1.0, -1, 2, -2, 3, -3]), np.arange(6.0), groups) == -1  # groups, not examples, are what varies

@@ -21,7 +21,9 @@ from pytest_circuits.measurement.planner import Planner
 from pytest_circuits.measurement.requests import Ablate, Attribute, Describe, Encode
 from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.neurons.steering import Steering, _controls, estimate
+from pytest_circuits.properties.neurons.neuron_clusters import control_clusters
+from pytest_circuits.properties.neurons.steering import estimate
+from pytest_circuits.properties.neurons.steering_parameters import Steering
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.betting import grouped_mean_interval
@@ -83,7 +85,7 @@ def test_the_value_is_the_mean_change_and_its_interval_bets_over_groups():
         assert (entry["foils"], entry["accuracy"]) == (None, 1.0)
     assert found.details["control"]["mean_change"] == pytest.approx(-0.01, abs=1e-6)
     assert found.details["control"]["rank_p"] == pytest.approx(2 / 21)
-    assert found.details["notes"][0] == "3 of 20 neurons, chosen by name, were multiplied by -1"
+    assert found.details["notes"][0] == "3 of 20 neurons, chosen by name, multiplied by -1"
     assert "went from 0.615 to 0.515" in found.details["notes"][1]
 
 
@@ -148,10 +150,10 @@ def test_the_cluster_is_the_strongest_neurons_by_absolute_score():
 @pytest.mark.parametrize(
     ("parameters", "scores", "message"),
     [
-        ({"neurons": 3}, np.eye(20)[0], "only 1 of 20 neurons have a relp score other than zero, fewer than the 3 asked for"),
+        ({"neurons": 3}, np.eye(20)[0], "only 1 of 20 neurons have a relp score other than zero, and the claim needs 3"),
         ({"neurons": 3}, np.zeros(20), "only 0 of 20"),
-        ({"neurons": 20}, np.ones(20), "20 neurons are asked for, and the model has 20"),
-        ({"neurons": "100%"}, np.ones(20), "100% neurons are asked for"),
+        ({"neurons": 20}, np.ones(20), "the claim needs 20 neurons, and the model has 20"),
+        ({"neurons": "100%"}, np.ones(20), "the claim needs 100% neurons"),
         ({"units": [*SHAPE.names("neuron")]}, None, "the cluster is all 20 neurons"),
         ({"units": [f"L0N{i}" for i in range(6)], "against": "control"}, None, "layer 0 has 10 neurons, 6 of them in the cluster"),
         ({"correct": np.zeros(N, bool)}, None, "no behaviour to explain"),
@@ -176,8 +178,8 @@ def test_without_room_for_a_control_the_report_says_so():
     ("parameters", "message"),
     [
         ({"neurons": 3, "factor": 1.0}, "factor: 1 is the intact model"),
-        ({"factor": 2.0}, "give the cluster as one of neurons"),
-        ({"factor": 2.0, "neurons": 3, "units": ["L0N1"]}, "give the cluster as one of neurons"),
+        ({"factor": 2.0}, "give the cluster either as neurons"),
+        ({"factor": 2.0, "neurons": 3, "units": ["L0N1"]}, "give the cluster either as neurons"),
         ({"factor": 2.0, "units": []}, "at least 1 item"),
         ({"factor": 2.0, "units": ["L0N1", "L0N1"]}, "named twice"),
         ({"factor": 2.0, "neurons": 3, "watch_task": "t"}, "watch_task is the task itself"),
@@ -202,15 +204,15 @@ def test_controls_have_as_many_neurons_in_each_layer_and_none_of_the_cluster():
     """Positions are kept; the first draws do not depend on their number; a seed is a seed."""
     cluster = ("L0N1@-1", "L0N1@-2", "L1N2", "L1N5")
     p = Steering(task="t", factor=2.0, units=list(cluster), draws=30)
-    found, why = _controls(cluster, SHAPE, p)
+    found, why = control_clusters(cluster, SHAPE, p)
     assert why is None and len(set(found)) > 20
     for control in found:
         assert [layer_of(u) for u in control] == [0, 0, 1, 1]
         bare = [u.split("@")[0] for u in control]
         assert not {"L0N1", "L1N2", "L1N5"} & set(bare) and bare[0] == bare[1] and bare[2] != bare[3]
         assert control[0].endswith("@-1") and control[1].endswith("@-2")
-    assert _controls(cluster, SHAPE, p.model_copy(update={"draws": 3}))[0] == found[:3]
-    assert _controls(cluster, SHAPE, p.model_copy(update={"control_seed": 1}))[0] != found
+    assert control_clusters(cluster, SHAPE, p.model_copy(update={"draws": 3}))[0] == found[:3]
+    assert control_clusters(cluster, SHAPE, p.model_copy(update={"control_seed": 1}))[0] != found
 
 
 def probabilities(model, task, foils=False):

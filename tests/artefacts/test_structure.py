@@ -123,6 +123,15 @@ def test_retired_words_name_nothing_in_the_package():
     assert retired_in(PACKAGE, RETIRED) == []
 
 
+def test_the_tests_lie_in_the_rooms_of_the_package():
+    """Besides tests of the repository's artefacts, and what tests share."""
+    shared = {"artefacts", "data", "fakes", "snapshots"}
+    tests = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
+    elsewhere = {str(path.parent) for path in tests if path.parts[0] not in shared and not (PACKAGE / path.parent).is_dir()}
+    assert elsewhere == set()
+    assert {path.name for path in tests if len(path.parts) == 1} <= {f"test_{name}" for name in AT_THE_TOP}
+
+
 # the checks themselves, on packages that break the rules
 
 

@@ -1,7 +1,7 @@
 """Errors. Each message says what is wrong, where, and what to do about it.
 
-Everything that pytest-circuits raises on purpose derives from `CircuitsError`. Raised while a claim is
-judged, such an error makes that claim *invalid*; the other claims go on.
+Everything that pytest-circuits raises on purpose derives from `CircuitsError`. Such an error makes the claim that is being
+evaluated *invalid*; the other claims go on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class CircuitsError(Exception):
 
 
 class SpecError(CircuitsError):
-    """A spec file is wrong. Cause: see the message. Remedy: mend the file at the line and column given."""
+    """A mistake in a spec file. Remedy: correct the file at the line and column in the message."""
 
     def __init__(self, path: str, line: int, column: int, problem: str) -> None:
         super().__init__(f"{path}:{line}:{column}: {problem}")
@@ -24,7 +24,7 @@ class SpecError(CircuitsError):
 
 
 class ModelError(CircuitsError):
-    """A model cannot be opened or is not of a supported form."""
+    """A model cannot be opened or is not supported."""
 
 
 class TaskError(CircuitsError):
@@ -40,11 +40,11 @@ class OptionError(CircuitsError, ValueError):
 
 
 class MeasurementError(CircuitsError):
-    """A measurement ran and its result cannot be trusted (a hook did not fire, values are not finite …)."""
+    """A measurement ran, but its result cannot be trusted (a hook did not fire, values are not finite …)."""
 
 
 class MutationError(CircuitsError):
-    """A mutant cannot be made: its operator does not fit the model or the task. Remedy: see the message; the other mutants go on."""
+    """A mutant cannot be built: its operator does not fit the model or the task. The other mutants go on."""
 
 
 class Offline(CircuitsError):  # noqa: N818
@@ -52,9 +52,9 @@ class Offline(CircuitsError):  # noqa: N818
 
 
 class Invalid(CircuitsError):  # noqa: N818
-    """A claim cannot be judged: there is nothing to measure, or the measurement would mean nothing.
+    """A claim cannot be evaluated: there is nothing to measure, or the measurement would mean nothing.
 
-    `details` goes into the report, so that a reader sees the arithmetic behind the refusal.
+    `details` go into the report, so that a reader sees the numbers behind the reason.
     """
 
     def __init__(self, reason: str, details: Mapping[str, Any] | None = None) -> None:

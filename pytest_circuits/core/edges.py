@@ -1,6 +1,6 @@
-"""Edges: from a component to what reads it. Their names and their order.
+"""Edges, from a component to a reader: their names and their order.
 
-`L0H1->L2H3.q` is what the query of head 3 of layer 2 reads of head 1 of layer 0; keys and values belong to
+`L0H1->L2H3.q` leads from head 1 of layer 0 to the query of head 3 of layer 2; keys and values belong to
 key-value heads (`L0MLP->L2KV0.k`, `L0H1->L2KV0.v`); an MLP reads as a whole (`L0H0->L1MLP`), and so do the logits
 (`L2MLP->logits`).
 """
@@ -24,7 +24,7 @@ _HOW = "an edge is written L0H1->L2H3.q, L0MLP->L2KV0.k, L0H1->L2KV0.v, L0H0->L1
 class EdgeReader:
     """One reader: `part` is q, k or v (with the number of its `head`), mlp, or logits.
 
-    It reads the first `sources` components; its edges are the columns from `start` on, in the order of their sources.
+    It reads the first `sources` components. Its edges are the columns from `start` on, in the order of their sources.
     """
 
     name: str
@@ -42,9 +42,9 @@ class EdgeReader:
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of a model, in order: by reader — layer by layer its queries, keys, values and MLP, last the logits — then by source.
+    """The edges of a model, ordered by reader (layer by layer its queries, keys, values and MLP; the logits last), then by source.
 
-    In a `parallel` block the MLP reads what its heads read, so it has no edges from them. Readers of nothing are left out.
+    In a `parallel` block the MLP reads what its heads read, so it has no edges from them. Readers without sources are left out.
     """
 
     layers: int
@@ -55,13 +55,13 @@ class Edges:
     @cached_property
     def readers(self) -> tuple[EdgeReader, ...]:
         """All readers that have a source, in order."""
-        found: list[EdgeReader] = []
+        readers: list[EdgeReader] = []
         start = 0
         for name, layer, part, head, sources in self._readers():
             if sources:
-                found.append(EdgeReader(name, layer, part, head, sources, start))
+                readers.append(EdgeReader(name, layer, part, head, sources, start))
                 start += sources
-        return tuple(found)
+        return tuple(readers)
 
     def _readers(self) -> Iterator[tuple[str, int, str, int, int]]:
         for layer in range(self.layers):
@@ -98,10 +98,10 @@ class Edges:
         return {name: i for i, name in enumerate(self.sources)}
 
     def index(self, name: str) -> int:
-        """The column of an edge. Raises `UnitError` saying which half of the name is wrong, and why."""
+        """The column of an edge. Raises `UnitError`, which says which half of the name is wrong and why."""
         source, arrow, target = str(name).partition(ARROW)
         if not arrow or not _SOURCE.fullmatch(source) or not _READER.fullmatch(target):
-            raise UnitError(f"{name!r} is no edge name; {self._hint(target) or _HOW}")
+            raise UnitError(f"{name!r} is not an edge name; {self._hint(target) or _HOW}")
         if source not in self._columns:
             raise UnitError(f"{name!r} does not exist: {self._missing_source(source)}")
         reader = self._places.get(target)
@@ -118,11 +118,11 @@ class Edges:
 
     def _hint(self, target: str) -> str:
         if re.fullmatch(r"L[0-9]+(H|KV)[0-9]+", target):
-            return f"{target!r} does not say what reads: write L2H3.q for a query, L2KV0.k or L2KV0.v for a key or a value"
+            return f"{target!r} does not name the reader: write L2H3.q for a query, L2KV0.k or L2KV0.v for a key or a value"
         return ""
 
     def _missing_source(self, source: str) -> str:
-        return f"{source!r} is no component of this model; it has layers 0–{self.layers - 1} with heads 0–{self.heads - 1} each"
+        return f"{source!r} is not a component of this model, which has layers 0–{self.layers - 1} with heads 0–{self.heads - 1} each"
 
     def _missing_reader(self, source: str, target: str) -> str:
         match = _READER.fullmatch(target)
@@ -131,13 +131,13 @@ class Edges:
             return f"this model has layers 0–{self.layers - 1}"
         kind, number, part = match[2], match[3], match[4]
         if kind == "H" and part != "q":
-            own = int(number) * self.kv_heads // self.heads
-            return f"keys and values belong to key-value heads: those of head {number} are L{match[1]}KV{own}.{part}"
+            kv_head = int(number) * self.kv_heads // self.heads
+            return f"keys and values belong to key-value heads: those of head {number} are L{match[1]}KV{kv_head}.{part}"
         if kind == "KV" and part == "q":
             return f"queries belong to heads: write L{match[1]}H0.q (heads 0–{self.heads - 1})"
         if kind and int(number) >= (self.heads if kind == "H" else self.kv_heads):
-            most = self.heads if kind == "H" else self.kv_heads
-            return f"each layer has {'heads' if kind == 'H' else 'key-value heads'} 0–{most - 1}"
+            count = self.heads if kind == "H" else self.kv_heads
+            return f"each layer has {'heads' if kind == 'H' else 'key-value heads'} 0–{count - 1}"
         if self.parallel and kind is None and source[1:].split("H")[0] == match[1]:
-            return "attention and MLP of a layer run side by side in this model, so its MLP does not read its heads"
+            return "attention and MLP of a layer run in parallel in this model, so the MLP does not read the heads of its layer"
         return f"{source} does not come before {target}"

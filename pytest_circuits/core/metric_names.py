@@ -1,15 +1,15 @@
-"""The metrics by name, and what is known of them without torch."""
+"""The metrics by name, and facts about them that need no torch."""
 
 from __future__ import annotations
 
 METRICS = ("logit_diff", "log_prob", "prob", "kl")
-HOMOGENEOUS = ("logit_diff",)  # metrics that double when the logits double
-COMPARISONS = ("kl",)  # metrics that compare with the intact model, where they and their derivatives are zero
+HOMOGENEOUS = ("logit_diff",)  # doubles when the logits double
+COMPARISONS = ("kl",)  # compares with the intact model, where it and its derivatives are zero
 
 
 def inhomogeneous(metric: str) -> str:
-    """Why relevance cannot add up to a metric."""
+    """Why relevance does not add up to this metric; for an error message."""
     return (
-        f"relevance adds up to a metric that doubles when the logits double, and {metric} does not: "
-        f"conservation says nothing about it; use the metric {' or '.join(HOMOGENEOUS)}"
+        f"relevance is conserved only for a metric that doubles when the logits double, which {metric} does not; "
+        f"use the metric {' or '.join(HOMOGENEOUS)}"
     )

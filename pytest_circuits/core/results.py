@@ -1,4 +1,4 @@
-"""Results of measurements: numpy arrays with names, nothing of torch."""
+"""Results of measurements: named numpy arrays, without torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Description:
-    """What a model is, without the model."""
+    """A model's fingerprint, architecture and size."""
 
     fingerprint: str
     architecture: str
@@ -30,11 +30,11 @@ class Description:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A task as one tokenizer sees it: `groups` [n] names the unit of resampling of each example.
+    """A task as one tokenizer sees it. `groups` [n] names the unit of resampling of each example.
 
-    `chance` is the accuracy that needs no reading of the prompt; `prompts` [n] are short digests of the clean prompts. `first`, of a
-    task that was extended, is how many examples it had: on these a split is decided. `kept`, of a task that goes without pairs that do
-    not fit, are the numbers of those that are left.
+    `chance` is the accuracy of a guess that does not read the prompt; `prompts` [n] are short digests of the clean prompts. `first`: how
+    many examples an extended task had at first; the split is decided on these. `kept`: the numbers of the pairs that fit the tokenizer,
+    for a task that leaves out the others.
     """
 
     n: int
@@ -50,7 +50,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class CircuitSet:
-    """Per-example circuits: `members` bool [n_examples, n_units]; an all-False row where all scores are zero: there is no circuit."""
+    """Per-example circuits: `members` bool [n_examples, n_units]. A row without members: all scores are zero, there is no circuit."""
 
     members: Bools
     units: tuple[str, ...]
@@ -71,13 +71,13 @@ class CircuitSet:
         return self.members.sum(0).astype(np.int64)  # type: ignore[no-any-return]
 
     def shared_mask(self, p: float) -> Bools:
-        """S_P as a mask [n_units]: units in at least a share `p` of the examples, exactly. Raises `OptionError` for no examples."""
+        """S_P as a mask [n_units]: units in at least a share `p` of the examples, exactly. Raises `OptionError` without examples."""
         if not len(self):
-            raise OptionError("no examples: a shared set of none would be every unit")
+            raise OptionError("there are no examples: every unit would be in a shared set of none")
         return self.counts >= needed(p, len(self))
 
     def shared(self, p: float) -> tuple[str, ...]:
-        """S_P = { u : count_u ≥ ceil(P·n) } as unit names in order. Raises `OptionError` for P outside (0, 1]."""
+        """S_P = {u : count_u ≥ ceil(P·n)} as unit names in order. Raises `OptionError` for P outside (0, 1]."""
         mask = self.shared_mask(p)
         return tuple(u for u, inside in zip(self.units, mask, strict=True) if inside)
 
@@ -102,13 +102,13 @@ class CircuitSet:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Attribution scores, `units` naming the columns of `scores`.
+    """Attribution scores; `units` names the columns of `scores`.
 
     A score estimates how the metric changes when the unit is replaced: m(replaced) − m(clean).
     `values` are float32: all scores [n_examples, n_units], or with `indices` int32 [n_examples, k] only those of the k units
-    of largest absolute score on each example, strongest first, equal ones by order. `blocks` [n_examples] says which
-    examples were measured together and are therefore not independent. `details`: the options, and under `passes` what an
-    example cost: forward and backward passes of one prompt.
+    with the largest absolute score on each example, strongest first, ties in unit order. `blocks` [n_examples] numbers the
+    examples that were measured together and are therefore not independent. `details`: the options, and under `passes` the
+    forward and backward passes of one prompt that an example cost.
     """
 
     values: Floats
@@ -125,7 +125,7 @@ class Attribution:
 
     @property
     def scores(self) -> Floats:
-        """float32 [n_examples, n_units]; made on demand where only the strongest units were kept, the others being 0."""
+        """float32 [n_examples, n_units]; built on demand where only the strongest units were stored, with 0 for the others."""
         if self.indices is None:
             return self.values
         dense = np.zeros((len(self.values), len(self.units)), np.float32)
@@ -137,36 +137,36 @@ class Attribution:
 
         `size` is a share of all units ("10%", by `rounding`, at least 1) or a count. Ties go to the unit that
         comes first in `units`. Units with a score of exactly 0 are never members, so a circuit can be smaller
-        than K, and a row of zeros has none. Raises `OptionError` for K above the number of units that were kept.
+        than K, and a row of zeros has none. Raises `OptionError` for K above the number of units that were stored.
         """
         k = Size.parse(size).of(len(self.units), rounding)
         members = np.zeros((len(self.values), len(self.units)), bool)
         if self.indices is None:
             order = np.argsort(-np.abs(self.values), axis=1, kind="stable")[:, :k]
-            found = np.take_along_axis(self.values, order, axis=1)
+            values = np.take_along_axis(self.values, order, axis=1)
         elif k > self.indices.shape[1]:
             raise OptionError(
-                f"circuits of {k} of {len(self.units)} units are asked for, but only the {self.indices.shape[1]} strongest of each "
-                f"example were kept; attribute again with top={k} or more"
+                f"cannot cut circuits of {k} of {len(self.units)} units: only the {self.indices.shape[1]} strongest of each example were "
+                f"stored; attribute again with top={k} or more"
             )
         else:
-            order, found = self.indices[:, :k].astype(np.int64), self.values[:, :k]
-        np.put_along_axis(members, order, np.abs(found) > 0, axis=1)
+            order, values = self.indices[:, :k].astype(np.int64), self.values[:, :k]
+        np.put_along_axis(members, order, np.abs(values) > 0, axis=1)
         return CircuitSet(members, self.units)
 
     def circuits_above(self, threshold: float) -> CircuitSet:
-        """Units with |score| ≥ τ·Σ|score|, the sum over all units of the example, τ being `threshold`.
+        """Units with |score| ≥ τ·Σ|score|, where τ is `threshold` and the sum is over all units of the example.
 
         Circuits differ in size: none has more than 1/τ units, and one is empty where no unit reaches the threshold, as on an example
-        whose scores are all zero. Raises `OptionError` for a τ outside (0, 1), and where only the strongest units were kept, since
-        the sum is then not known.
+        whose scores are all zero. Raises `OptionError` for a τ outside (0, 1), and where only the strongest units were stored, so
+        that the sum is unknown.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 < threshold < 1:
-            raise OptionError(f"a threshold is a share of the sum of absolute scores, above 0 and below 1; got {threshold!r}")
+            raise OptionError(f"a threshold is a share of the sum of absolute scores, between 0 and 1 (exclusive); got {threshold!r}")
         if self.indices is not None and self.indices.shape[1] < len(self.units):
             raise OptionError(
                 f"a threshold is a share of the sum of all scores, but only the {self.indices.shape[1]} strongest of {len(self.units)} "
-                "units of each example were kept; attribute again without top"
+                "units of each example were stored; attribute again without top"
             )
         strength, share = np.abs(self.scores).astype(np.float64), exact(float(threshold))
         # as integers over integers: a float 0.1·Σ would miss units that have exactly a tenth
@@ -176,7 +176,7 @@ class Attribution:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a model does under ablation. Arrays are [n_examples], or [n_sets, n_examples] for several sets.
+    """The behaviour of a model under ablation. Arrays are [n_examples], or [n_sets, n_examples] for several sets.
 
     `correct` bool, `metric` and `log_prob` (of the answer, summed over its tokens, in nats) float32;
     `baseline` is the intact model on the same examples.
@@ -193,21 +193,21 @@ class Outcome:
 
     @property
     def accuracy(self) -> NDArray[np.float64] | float:
-        """Share of correct examples: one number, or one a set."""
+        """Share of correct examples: one number, or one per set."""
         mean = self.correct.mean(-1)
         return float(mean) if mean.ndim == 0 else mean
 
 
 @dataclass(frozen=True, repr=False)
 class SweepOutcome(Outcome):
-    """Every unit ablated on its own: arrays [n_examples, n_units]; `baseline` arrays are [n_examples]."""
+    """Every unit ablated by itself: arrays [n_examples, n_units]; `baseline` arrays are [n_examples]."""
 
     units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ComponentNorms:
-    """Mean L2 norm of what each component writes into its sublayer's output; `values` float32 [n_units], `units` naming them.
+    """Mean L2 norm of what each component writes into its sublayer's output; `values` float32 [n_units], named by `units`.
 
     A head: its slice of the output projection's input, mapped through its own rows of that projection, without the bias. An MLP:
     its down projection's output. The mean is over every position of every clean prompt.
@@ -219,9 +219,9 @@ class ComponentNorms:
 
 @dataclass(frozen=True)
 class Conservation:
-    """Relevance in the residual stream against the metric; float64.
+    """Relevance in the residual stream compared with the metric; float64.
 
-    `boundaries` [B]: `embeddings` (what layer 0 reads), then `L0`, `L1` … (the stream after each layer). `totals` [n_examples, B]:
+    `boundaries` [B]: `embeddings` (the input of layer 0), then `L0`, `L1` … (the stream after each layer). `totals` [n_examples, B]:
     Σ x·∂f/∂x over positions and features of the stream there. `metric` [n_examples]: f. `biases` [n_examples, B]: Σ b·∂f/∂b over the
     biases above each boundary, None where the model has none. Where relevance is conserved, totals + biases = f at every boundary.
     """
@@ -233,6 +233,6 @@ class Conservation:
 
     @property
     def gaps(self) -> NDArray[np.float64]:
-        """What is missing from f, or too much; [n_examples, B]."""
-        found = self.totals if self.biases is None else self.totals + self.biases
-        return found - self.metric[:, None]
+        """Total relevance minus f; [n_examples, B]."""
+        sums = self.totals if self.biases is None else self.totals + self.biases
+        return sums - self.metric[:, None]

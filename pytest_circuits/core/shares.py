@@ -1,7 +1,7 @@
 """Shares and sizes in exact arithmetic.
 
-A float `ceil(P * n)` is wrong for 141 pairs of (P, n) with n ≤ 1000, and `floor(N * K)` likewise; YAML and
-Python numbers are therefore read as the decimal that was written.
+`ceil(P * n)` in floats is wrong for 141 pairs of (P, n) with n ≤ 1000, and so is `floor(N * K)`. Numbers from YAML and
+Python are therefore read as the decimals that were written.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def share(p: float | int | Fraction) -> Fraction:
 
 
 def needed(p: float | Fraction, n: int) -> int:
-    """`ceil(P·n)`: in how many of n examples a component must be, to be in at least a share P of them."""
+    """`ceil(P·n)`: the number of n examples that a component must be in, to be in at least a share P of them."""
     return ceil(share(p) * n)
 
 
-_PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d{1,12})?)\s*%\s*", re.ASCII)  # no exponents: 1e99999999% is a number, but not one to compute
+_PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d{1,12})?)\s*%\s*", re.ASCII)  # no exponents: 1e99999999% is a number, but too large
 ROUNDINGS = {"floor": floor, "ceil": ceil, "nearest": lambda x: floor(x + Fraction(1, 2))}
 
 
@@ -54,7 +54,7 @@ class Size:
                 return cls(value, None)
         elif isinstance(text, int) and not isinstance(text, bool) and text >= 1:
             return cls(None, text)
-        raise OptionError(f"a circuit size is a percentage above 0% and up to 100% such as '10%', or a count of at least 1; got {text!r}")
+        raise OptionError(f"a circuit size is a percentage above 0% and up to 100%, such as '10%', or a count of at least 1; got {text!r}")
 
     def of(self, universe: int, rounding: str = "floor") -> int:
         """How many of `universe` units: at least 1, at most all of them."""

@@ -1,4 +1,4 @@
-"""Where a model or a task comes from: plain, hashable descriptions that need neither torch nor the data itself."""
+"""Where a model or a task comes from: hashable descriptions that need neither torch nor the data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def freeze(options: Mapping[str, Any] | None) -> str:
 class ModelSource:
     """A model as a spec names it: a directory or hub id (`path`), a callable (`loader`, "pkg.mod:fn") or a pytest `fixture`.
 
-    `at` is where it stands in its series (a training step, a seed); it says nothing about which model this is, so models that
-    differ in nothing else are equal. `mutation` makes it a mutant of that model (`mutants.base.Mutation.text`).
+    `at` is its place in a series (a training step, a seed). It does not identify the model: sources that
+    differ in nothing else are equal. `mutation` (`mutants.base.Mutation.text`) makes it a mutant of that model.
     """
 
     name: str
@@ -34,7 +34,7 @@ class ModelSource:
     mutation: str | None = None
 
     def describe(self) -> str:
-        """For messages: the name with where it comes from."""
+        """The name and the place it comes from, for messages."""
         where = self.path or self.loader or f"fixture {self.fixture}"
         mutant = "" if self.mutation is None else ", a mutant of it"
         return f"{self.name!r} ({where}{'@' + self.revision if self.revision else ''}{mutant})"
@@ -46,7 +46,7 @@ class TaskSource:
     fixture's name.
 
     `parameters` is canonical JSON, so that equal tasks are equal objects. `grown` are the numbers of pairs to which the task was
-    extended, one after the other: its own pairs come first and stay what they are (`tasks.growth`). `mutation` relabels it
+    extended, one after the other: its first pairs stay as they are (`tasks.growth`). `mutation` relabels it
     (`mutants.labels`).
     """
 

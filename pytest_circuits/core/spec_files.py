@@ -1,4 +1,4 @@
-"""What spec files are called."""
+"""The file name suffix of specs."""
 
 from __future__ import annotations
 

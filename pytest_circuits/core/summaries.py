@@ -1,4 +1,4 @@
-"""One-line summaries of registered things, for help texts and the JSON Schema."""
+"""Summaries of registered entries, for help texts and the JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..registry import Registry
 
 
 def summary(registry: Registry, name: str, *, imports: bool = True) -> str:
-    """The `summary` of an entry, or the first line of its docstring, or of its module's; empty if it has none.
+    """The `summary` of an entry, or the first line of its docstring or of its module's; empty if there is none.
 
-    With `imports` False a built-in entry is read as source, since importing it may import torch.
+    With `imports=False` a built-in entry is read as source, since importing it may import torch.
     """
     if name in registry.builtin and not imports:
         module, _, attribute = registry.builtin[name].partition(":")
@@ -23,15 +23,15 @@ def summary(registry: Registry, name: str, *, imports: bool = True) -> str:
 
 
 def described(registry: Registry, name: str, *, imports: bool = True) -> str:
-    """The whole docstring of an entry, and its parameters, one a line: name, default, meaning; or the names of its options."""
+    """The docstring of an entry, and its parameters, one per line with default and meaning, or the names of its options."""
     if name in registry.builtin and not imports:
         module, _, attribute = registry.builtin[name].partition(":")
         options = registry.fact(name, "options", ())
         return (_docstring(module, attribute) or _docstring(module, None)) + (f"\n\noptions: {', '.join(options)}" if options else "")
     thing = registry.get(name)
     model = getattr(thing, "parameters", None) or getattr(thing, "Parameters", None)
-    told = inspect.getdoc(model) if hasattr(thing, "estimate") else inspect.getdoc(thing)
-    lines = [told or summary(registry, name)]
+    doc = inspect.getdoc(model) if hasattr(thing, "estimate") else inspect.getdoc(thing)
+    lines = [doc or summary(registry, name)]
     if model is not None:
         lines += ["", "parameters:"]
         for key, field in model.model_fields.items():
@@ -45,15 +45,15 @@ def _from_source(module: str, attribute: str) -> str:
 
 
 def _docstring(module: str, attribute: str | None) -> str:
-    """The docstring of a class or function of a module, or with None of the module itself, read as source."""
+    """The docstring of a class or function of a module, or of the module itself (None), read as source."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return ""
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     if attribute is None:
         return ast.get_docstring(tree) or ""
-    found = [n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == attribute]
-    return (ast.get_docstring(found[0]) or "") if found else ""
+    definitions = [n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == attribute]
+    return (ast.get_docstring(definitions[0]) or "") if definitions else ""
 
 
 def _first(text: str | None) -> str:

@@ -24,9 +24,9 @@ _POSITION = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Universe:
-    """How many layers, query heads and MLP neurons a model has; `neurons` is 0 where there is no neuron level (MoE).
+    """How many layers, query heads and MLP neurons a model has; `neurons` is 0 where there is no neuron level (mixtures of experts).
 
-    `kv_heads` (0: as many as heads) and `parallel` (attention and MLP of a layer side by side) decide which edges there are.
+    `kv_heads` (0: as many as heads) and `parallel` (attention and MLP of a layer read the same stream) decide which edges there are.
     """
 
     layers: int
@@ -43,8 +43,8 @@ class Universe:
     @cached_property
     def component_names(self) -> tuple[str, ...]:
         """All components in order: L0H0 … L0MLP, L1H0 …"""
-        one = [*(f"H{h}" for h in range(self.heads)), "MLP"]
-        return tuple(f"L{layer}{tail}" for layer in range(self.layers) for tail in one)
+        tails = [*(f"H{h}" for h in range(self.heads)), "MLP"]
+        return tuple(f"L{layer}{tail}" for layer in range(self.layers) for tail in tails)
 
     @cached_property
     def edges(self) -> Edges:
@@ -76,7 +76,7 @@ class Universe:
         if match is None and ARROW in str(name):
             raise UnitError(f"{name!r} is an edge, not a {level}; ablate edges with level='edge'")
         if match is None:
-            raise UnitError(f"{name!r} is no unit name; heads are written L10H7, MLPs L10MLP, neurons L10N2304")
+            raise UnitError(f"{name!r} is not a unit name; heads are written L10H7, MLPs L10MLP, neurons L10N2304")
         layer, head, mlp, neuron = int(match[1]), match[2], match[3], match[4]
         if (neuron is not None) != (level == "neuron"):
             raise UnitError(f"{name!r} is not a {level}; use a name such as {'L0N12' if level == 'neuron' else 'L0H1 or L0MLP'}")
@@ -100,7 +100,7 @@ class Universe:
 
 @dataclass(frozen=True)
 class Span:
-    """Positions by which units can be told apart: `before` prompt tokens and `after` answer tokens that are fed back.
+    """Positions of units: `before` prompt tokens, and `after` answer tokens that are fed back.
 
     Prompts of different lengths are aligned at the last prompt token, `@-1`.
     """
@@ -123,7 +123,7 @@ class Span:
 
 
 def split_position(name: str) -> tuple[str, int | None]:
-    """The unit and the position of a name; None where it has none. Raises `UnitError` for a position that is no whole number."""
+    """The unit and the position of a name; None without a position. Raises `UnitError` for a position that is not a whole number."""
     unit, at, position = str(name).partition("@")
     if not at:
         return name, None
@@ -135,7 +135,7 @@ def split_position(name: str) -> tuple[str, int | None]:
 
 
 def level_of(names: Iterable[str]) -> str:
-    """The level of a set of unit names, by the form of the first; component for an empty set."""
+    """The level of a set of unit names, by the form of the first name; component for an empty set."""
     first = next((str(name) for name in names), "")
     return "edge" if ARROW in first else "neuron" if "N" in first else "component"
 

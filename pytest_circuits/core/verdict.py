@@ -1,4 +1,4 @@
-"""From an estimate with an interval, and a bound, to a verdict."""
+"""Estimates, bounds, and the verdict that follows from both."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 CERTIFIED, REFUTED, INCONCLUSIVE, INVALID = "certified", "refuted", "inconclusive", "invalid"
 VERDICTS = (CERTIFIED, REFUTED, INCONCLUSIVE, INVALID)
-AFFORDABLE = 1000  # times as many examples as there are
-MEASURED = "measured"  # expected of a study: any verdict but invalid
+AFFORDABLE = 1000  # a larger factor of examples is not suggested
+MEASURED = "measured"  # what a study expects: any verdict but invalid
 EXPECTATIONS = (*VERDICTS, MEASURED)
 
 
@@ -23,8 +23,8 @@ def as_expected(verdict: str, expect: str) -> bool:
 class Estimate:
     """A measured number with its uncertainty. Prints as value, interval and n.
 
-    `n` counts examples; `kind` names how the interval was made; `details` is what a reader needs to believe it. `kept` is what a
-    baseline keeps besides, so that a later model can be compared on the same examples (`pytest_circuits.properties.payload`).
+    `n` counts examples; `kind` names the kind of interval; `details` is what a reader needs to believe it. `kept` is what a
+    baseline stores besides, so that a later model can be compared on the same examples (`pytest_circuits.properties.payload`).
     """
 
     value: float
@@ -34,10 +34,10 @@ class Estimate:
     kind: str = ""
     property: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    unsettled: str | None = None  # why the number cannot settle a claim, whatever its interval
+    unsettled: str | None = None  # why no interval can settle the claim
     kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
     search: Search | None = None
-    shrinks: bool = True  # whether the interval gets narrower as 1/√n: those of counts, and of yes or no, do not
+    shrinks: bool = True  # whether the interval narrows as 1/√n; those of counts and of yes or no do not
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -46,7 +46,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """What an estimate is made of: `groups` of `examples` of a task, of which there are at most `most` groups (None: not known)."""
+    """The sample behind an estimate: `groups` of `examples` of a task, which can have at most `most` groups (None: unknown)."""
 
     task: str
     groups: int
@@ -58,7 +58,7 @@ class SampleSize:
 class Search:
     """A search for counterexamples, behind the estimate of a share of examples that hold.
 
-    `tried` counts the different examples that were judged; `counterexample` is one that fails, in words, or None; `fails_at_most`
+    `tried` counts the distinct examples; `counterexample` describes one that fails, or is None; `fails_at_most`
     bounds, at the confidence of the estimate, the share of independent draws that fail.
     """
 
@@ -76,7 +76,7 @@ class Bound:
 
     @property
     def universal(self) -> bool:
-        """Whether it asks a share to be 1, that is, something of all examples."""
+        """Whether it requires a share of 1, so that every example must hold."""
         return self.at_least == 1 and self.at_most is None
 
     @property
@@ -96,7 +96,7 @@ class Bound:
         return f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
 
     def vacuous(self, lowest: float | None, highest: float | None) -> str | None:
-        """Why this bound says nothing about a value in [lowest, highest], or None if it says something."""
+        """Why every value, or none, in [lowest, highest] meets this bound; None if some do and some do not."""
         low = -float("inf") if lowest is None else lowest
         high = float("inf") if highest is None else highest
         floor = self.at_least if self.at_least is not None else -float("inf")
@@ -113,7 +113,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One of certified, refuted, inconclusive, invalid; with the reason in words."""
+    """Certified, refuted, inconclusive or invalid, with the reason in words."""
 
     kind: str
     reason: str
@@ -122,9 +122,9 @@ class Verdict:
 def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -> Verdict:
     """Certified: the whole interval meets the bound. Refuted: all of it misses. Otherwise inconclusive.
 
-    An estimate or interval that is not finite is invalid: it was not measured. Where a bound asks all examples of a search to hold, a
-    counterexample refutes, and without one the claim is certified as not refuted by the search. `supply` is where further examples would
-    have to come from.
+    An estimate or interval that is not finite is invalid: it was not measured. Where the bound requires all examples of a search to hold,
+    a counterexample refutes; without one the claim is certified as not refuted by the search. `supply` is the sample that further examples
+    would extend.
     """
     low, high = estimate.interval
     if not all(map(isfinite, (estimate.value, low, high))):
@@ -144,12 +144,12 @@ def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -
 
 
 def _searched(estimate: Estimate, search: Search) -> Verdict:
-    """One counterexample refutes, whatever share of examples holds; that none was found is no proof."""
+    """One counterexample refutes, whatever share of examples holds; the absence of one is not a proof."""
     if search.counterexample is not None:
         return Verdict(REFUTED, f"a counterexample among {search.tried} examples: {search.counterexample}")
     return Verdict(
         CERTIFIED,
-        f"no counterexample among {search.tried} examples, which is a search and no proof: with {estimate.confidence:.0%} confidence "
+        f"no counterexample among {search.tried} examples, which is a search and not a proof: with {estimate.confidence:.0%} confidence "
         f"at most {search.fails_at_most:.2%} of independent draws fail",
     )
 
@@ -157,25 +157,25 @@ def _searched(estimate: Estimate, search: Search) -> Verdict:
 def _more(estimate: Estimate, floor: float, ceiling: float, supply: SampleSize | None) -> str:
     """How many examples would probably settle it: interval widths shrink with the square root of n, or of the number of groups."""
     if not estimate.shrinks:
-        return "; its ends move in steps, so how many more examples would settle it cannot be told from it: add prompts, or move the bound"
+        return "; its ends move in steps, so the number of examples that would settle it is unknown: add prompts, or move the bound"
     gap = min(abs(estimate.value - edge) for edge in (floor, ceiling) if isfinite(edge))
     half = max(estimate.value - estimate.interval[0], estimate.interval[1] - estimate.value)
     if gap * 100 <= half:
         return "; the estimate lies on the bound, so no affordable number of examples is likely to settle it"
     factor = (half / gap) ** 2 * 1.1
     if factor > AFFORDABLE:
-        many = _two_digits(factor)
-        return f"; the estimate lies so close to the bound that it would take about {many} times as many examples: move the bound"
+        times = _two_digits(factor)
+        return f"; the estimate is so close to the bound that settling it would take about {times} times as many examples: move the bound"
     grouped = supply is not None and supply.groups < supply.examples
     now = supply.groups if supply is not None and grouped else estimate.n
     wanted = max(_two_digits(now * factor), now + 1)
-    what = "groups of prompts" if grouped else "examples"
+    noun = "groups of prompts" if grouped else "examples"
     if supply is not None and supply.most is not None and wanted > supply.most:
         return (
-            f"; about {wanted} {what} instead of {now} would probably settle it, and task {supply.task!r} has no more than {supply.most} "
+            f"; about {wanted} {noun} instead of {now} would probably settle it, and task {supply.task!r} has no more than {supply.most} "
             "for this: widen the task, or move the bound"
         )
-    return f"; about {wanted} {what} instead of {now} would probably settle it"
+    return f"; about {wanted} {noun} instead of {now} would probably settle it"
 
 
 def _two_digits(number: float) -> int:

@@ -21,8 +21,8 @@ def betting_ratio(
     """`(value, (low, high))` of mean(numerator) / mean(denominator), paired values [n] in [0, 1] whose groups are independent.
 
     Means are over groups, every group counting the same. The interval holds all r for which a betting interval of the mean of
-    numerator − r·denominator, which lies in [−r, 1], contains 0; gaps between such r are filled. Every r is judged by an exact interval,
-    so coverage is at least the confidence. Unlike Fieller's it has a width also where no group differs from any other. Raises
+    numerator − r·denominator, which lies in [−r, 1], contains 0; gaps between such r are filled. Every r is tested by an exact interval,
+    so coverage is at least the confidence. Unlike Fieller's it has a width even where all groups are equal. Raises
     `Invalid`, naming `what`, when the denominator is not clearly above 0.
     """
     below, (least, most), _ = grouped_mean_interval(denominator, groups, confidence)
@@ -56,7 +56,7 @@ def _may_be_zero(values: Array, lowest: float, alpha: float) -> bool:
 
 
 def _outermost(grid: Sequence[float], possible: Callable[[float], bool]) -> float:
-    """The first value, from the outside in, that is possible; refined between it and its neighbour outside."""
+    """The first possible value from the outside in, refined between it and its outer neighbour."""
     first = next((i for i, r in enumerate(grid) if possible(r)), len(grid) - 1)
     if first == 0:
         return grid[0]

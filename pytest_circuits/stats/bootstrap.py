@@ -25,7 +25,7 @@ from .distributions import normal_cdf, normal_quantile, t_quantile
 from .groups import Array, Ints, level
 
 Statistic = Callable[..., Array]
-Answer = tuple[float, tuple[float, float], dict[str, Any]]
+IntervalWithParts = tuple[float, tuple[float, float], dict[str, Any]]
 MAX_UNDEFINED = 0.05
 """Largest share of resamples in which the statistic may be undefined (NaN)."""
 MAX_UNDEFINED_TWICE = 0.25
@@ -50,7 +50,7 @@ def bootstrap_interval(
     resamples: int = 2000,
     lowest: float = -inf,
     highest: float = inf,
-) -> Answer:
+) -> IntervalWithParts:
     """`(value, (low, high), parts)` for statistics that noise biases: rank correlations, overlaps of thresholded sets.
 
     `sizes` holds the number of groups of each sample. `statistic(c_1, …, c_k)` gets int64 counts c_i [rows, sizes[i]] and returns
@@ -137,36 +137,38 @@ def _counts(picked: Ints) -> Ints:
 
 
 def _evaluate(statistic: Statistic, counts: list[Ints]) -> Array:
-    found = np.asarray(statistic(*counts), dtype=np.float64)
-    if found.shape != (len(counts[0]),):
-        raise OptionError(f"the statistic must return one number a row, [{len(counts[0])}], got shape {found.shape}")
-    return found
+    values = np.asarray(statistic(*counts), dtype=np.float64)
+    if values.shape != (len(counts[0]),):
+        raise OptionError(f"the statistic must return one number a row, [{len(counts[0])}], got shape {values.shape}")
+    return values
 
 
 def _defined(values: Array, what: str, allowed: float = MAX_UNDEFINED) -> Array:
-    kept = values[np.isfinite(values)]
-    missing = len(values) - len(kept)
+    defined = values[np.isfinite(values)]
+    missing = len(values) - len(defined)
     if missing > allowed * len(values):
         raise Invalid(f"the statistic is undefined in {missing} of {len(values)} {what}, so no interval can be formed",
                       {"undefined": missing, "of": len(values)})  # fmt: skip
-    return kept
+    return defined
 
 
-def _bca(statistic: Statistic, sizes: Sequence[int], value: float, kept: Array, z: float) -> tuple[tuple[float, float], dict[str, Any]]:
-    below = ((kept < value).mean() + (kept <= value).mean()) / 2
-    bias = normal_quantile(float(np.clip(below, 0.5 / len(kept), 1 - 0.5 / len(kept))))
+def _bca(
+    statistic: Statistic, sizes: Sequence[int], value: float, resampled: Array, z: float
+) -> tuple[tuple[float, float], dict[str, Any]]:
+    below = ((resampled < value).mean() + (resampled <= value).mean()) / 2
+    bias = normal_quantile(float(np.clip(below, 0.5 / len(resampled), 1 - 0.5 / len(resampled))))
     acceleration = _acceleration(statistic, sizes)
-    low, high = (float(q) for q in np.quantile(kept, [_adjusted(bias, acceleration, side) for side in (-z, z)]))
-    parts = {"method": "bca", "bias": bias, "acceleration": acceleration, "distinct": len(np.unique(kept))}
+    low, high = (float(q) for q in np.quantile(resampled, [_adjusted(bias, acceleration, side) for side in (-z, z)]))
+    parts = {"method": "bca", "bias": bias, "acceleration": acceleration, "distinct": len(np.unique(resampled))}
     return (min(low, value), max(high, value)), parts
 
 
 def _acceleration(statistic: Statistic, sizes: Sequence[int]) -> float:
     cubes = squares = 0.0
     for i, n in enumerate(sizes):
-        left = [np.ones((n, g), np.int64) for g in sizes]
-        left[i] -= np.eye(n, dtype=np.int64)
-        jackknife = _defined(_evaluate(statistic, left), "leave-one-group-out values")
+        counts = [np.ones((n, g), np.int64) for g in sizes]
+        counts[i] -= np.eye(n, dtype=np.int64)
+        jackknife = _defined(_evaluate(statistic, counts), "leave-one-group-out values")
         influence = (n - 1) * (jackknife.mean() - jackknife)
         cubes += float((influence**3).sum()) / n**3
         squares += float((influence**2).sum()) / n**2

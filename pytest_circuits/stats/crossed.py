@@ -28,10 +28,10 @@ def crossed_interval(
     values [n_draws, n_examples], e.g. correctness under each control; reference [n_examples], e.g. under the shared set; differences
     lie in [lowest, highest]. The mean runs over draws and over groups, every group counting the same.
 
-    Examples: a betting interval (exact) over groups for the difference averaged over the draws made. Draws: Student's t over the
+    Examples: a betting interval (exact) over groups for the difference averaged over the draws. Draws: Student's t over the
     means of the draws. The distances of the two intervals' ends from the value are added in quadrature, below and above separately,
-    and clipped to the range. The combination is approximate, and errs wide: the draws' means also carry noise of the examples.
-    In simulations with planted effects it covered at least nominally; where one control in fifty does all the damage, it can fall short.
+    and clipped to the range. The combination is approximate, rather too wide: the draws' means also carry noise of the examples.
+    In simulations with planted effects coverage was at least nominal; it can be less where one control in fifty causes all of the effect.
 
     `parts`: examples (interval), draws (interval, not clipped), draw_sd (of the draws' means), n_draws, n_groups.
     Raises `Invalid` for fewer than 2 draws, whose variance is unknown.
@@ -41,7 +41,7 @@ def crossed_interval(
         raise OptionError(f"values [n_draws, n_examples] and reference [n_examples] are needed, got {table.shape} and {base.shape}")
     draws = len(table)
     if draws < 2:
-        raise Invalid(f"the variance between draws cannot be seen from {draws} draw; draw at least 2", {"draws": draws})
+        raise Invalid(f"the variance between draws cannot be estimated from {draws} draw; draw at least 2", {"draws": draws})
     differences = table - base
     value, examples, count = grouped_mean_interval(differences.mean(0), groups, confidence, lowest, highest)
     means = group_means(differences.T, groups)[0].mean(0)

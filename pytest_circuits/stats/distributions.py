@@ -1,4 +1,4 @@
-"""Quantiles of the distributions used here; the one place that touches scipy, and of it only the quick `scipy.special`."""
+"""Quantiles of the distributions used here. Imports of scipy only `scipy.special`, which is quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups: the units that are independent of each other. Examples of one template or one entity share a group.
+"""Groups: the units of independent evidence. Examples of one template or one entity share a group.
 
 Groups are kept in the order in which they first appear, so results do not depend on how groups are named.
 """

@@ -1,12 +1,12 @@
 """Intervals for means of unbounded, skewed values, such as rises of a loss, and for the order of several means.
 
-A loss rises a lot on few examples, so Student's interval ends too early above and too late below. Hall's transformation (On the removal
-of skewness by transformation, 1992) bends it by the sample's skewness γ: with T = (mean − μ)/se of G groups,
+A loss rises a lot on few examples, so Student's interval is too short above and too long below. Hall's transformation (On the removal
+of skewness by transformation, 1992) corrects it by the sample's skewness γ: with T = (mean − μ)/se of G groups,
 g(T) = T + γT²/(3√G) + γ²T³/(27G) + γ/(6√G) is nearly normal, and rises in T, so that it can be inverted at both quantiles. Quantiles
 are those of Student's t, for few groups. Means are over examples, standard errors and skewness over groups (cluster-robust).
 
-Approximate. Coverage of 95% intervals in simulations: tests/stats/test_hall_interval.py. What no example showed cannot be in an interval:
-values that are all equal give one of no width.
+Approximate. Coverage of 95% intervals in simulations: tests/stats/test_hall_interval.py. An interval cannot reflect what no example showed:
+values that are all equal give one of width 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .distributions import t_quantile
 from .groups import Array, Ints, finite, group_sums, level
 from .ranks import ROUNDING
 
-_SAME = 1e-12  # share of the variances below which the variance of a difference is rounding
+_SAME = 1e-12  # variances of differences below this share of the variances are rounding
 
 
 def mean_bounds(sums: ArrayLike, sizes: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array, Array]:
@@ -37,7 +37,7 @@ def mean_bounds(sums: ArrayLike, sizes: ArrayLike, confidence: float = 0.95) -> 
     variance = (rests**2).mean(0)
     # values that are all equal differ from their mean by rounding
     variance = np.where(variance <= _SAME * (total**2).mean(0), 0.0, variance)
-    below, above = _bent((rests**3).mean(0), variance, groups, confidence)
+    below, above = _half_widths((rests**3).mean(0), variance, groups, confidence)
     error = np.sqrt(variance * groups * groups / (groups - 1)) / count.sum()
     return means, means - error * above, means + error * below
 
@@ -52,13 +52,13 @@ def smaller_counts(sums: ArrayLike, sizes: ArrayLike, confidence: float = 0.95) 
     means, r = _residuals(total, count)
     groups, k = len(count), total.shape[1]
     product = r.T @ r / groups
-    own = np.diag(product)
-    variance = own[:, None] + own[None, :] - 2 * product
-    variance = np.where(variance <= _SAME * (own[:, None] + own[None, :]), 0.0, variance)
+    variances = np.diag(product)
+    variance = variances[:, None] + variances[None, :] - 2 * product
+    variance = np.where(variance <= _SAME * (variances[:, None] + variances[None, :]), 0.0, variance)
     mixed = (r * r).T @ r / groups  # E r_i² r_j
     cubes = np.diag(mixed)
     third = cubes[:, None] - 3 * mixed + 3 * mixed.T - cubes[None, :]
-    below, above = _bent(third, variance, groups, simultaneous(confidence, k * (k - 1) // 2))
+    below, above = _half_widths(third, variance, groups, simultaneous(confidence, k * (k - 1) // 2))
     error = np.sqrt(variance * groups * groups / (groups - 1)) / count.sum()
     difference, tie = means[:, None] - means[None, :], ROUNDING * float(np.abs(means).max())
     surely, possibly = difference - error * above > tie, difference + error * below > tie
@@ -79,7 +79,7 @@ def crossed_bounds(
         raise OptionError(f"values [n_draws, n_examples] and reference [n_examples] are needed, got {table.shape} and {base.shape}")
     draws = len(table)
     if draws < 2:
-        raise Invalid(f"the variance between draws cannot be seen from {draws} draw; draw at least 2", {"draws": draws})
+        raise Invalid(f"the variance between draws cannot be estimated from {draws} draw; draw at least 2", {"draws": draws})
     differences = table - base
     sums, sizes = group_sums(differences.mean(0)[:, None], groups)
     means, low, high = (float(x[0]) for x in mean_bounds(sums, sizes, confidence))
@@ -90,7 +90,7 @@ def crossed_bounds(
 
 
 def simultaneous(confidence: float, many: int) -> float:
-    """The confidence of each of `many` intervals with which all of them hold at once: 1 − α/many (Bonferroni)."""
+    """The confidence that each of `many` intervals needs for all to hold at once: 1 − α/many (Bonferroni)."""
     return 1 - level(confidence) / max(1, many)
 
 
@@ -104,12 +104,12 @@ def _checked(sums: ArrayLike, sizes: ArrayLike) -> tuple[Array, Array]:
 
 
 def _residuals(total: Array, count: Array) -> tuple[Array, Array]:
-    """Means over examples [k], and what each group's sum has above its share of them [G, k]."""
+    """Means over examples [k], and each group's sum minus its expected share [G, k]."""
     means = total.sum(0) / count.sum()
     return means, total - means * count[:, None]
 
 
-def _bent(third: Array, variance: Array, groups: int, confidence: float) -> tuple[Array, Array]:
+def _half_widths(third: Array, variance: Array, groups: int, confidence: float) -> tuple[Array, Array]:
     """How many standard errors an interval reaches above and below the mean: `(below, above)`, −T at −q and T at q; ≥ 0."""
     q = t_quantile(confidence, groups - 1)
     with np.errstate(divide="ignore", invalid="ignore"):

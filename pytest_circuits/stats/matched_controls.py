@@ -1,7 +1,7 @@
-"""Controls from the neighbourhood of a set: in the same layers, and of the nearest activation norm.
+"""Controls that match the layers of a set, or its activation norms.
 
-A member's counterpart is of its own type and, where its layer has any outside the set, of its own layer; otherwise of the nearest layer
-that has one left (the lower of two equally near). An MLP is alone in its layer, so its counterpart is always from another one.
+A member's counterpart has the member's type and, where its layer has any outside the set, its layer; otherwise it is from the nearest
+layer that has one left (the lower of two equally near). A layer has one MLP, so the counterpart of an MLP is always from another layer.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .controls import Rule, Stratum
 from .groups import finite
 
 NEAREST = 2
-"""Candidates for each member where the nearest are chosen: with one, there would be a single control set, and nothing random about it."""
+"""Candidates for each member where the nearest are chosen. With one candidate each there would be a single, fixed control set."""
 
 FACTS = {"c3_typed_layer": {"counterparts": True}, "c3_matched": {"counterparts": True, "norms": True}}
 NEEDS_NORMS = "control 'c3_matched' needs the activation norm of every component; make the rule with control_rule('c3_matched', norms)"
 
 
 @dataclass(frozen=True)
-class Near:
+class MatchedControl:
     """A control rule: counterparts in the same layers; with `norms` [n_components] the nearest in norm.
 
-    Heads: of a layer with k members, k are drawn outside the set, all others of the layer being equally likely; where fewer than k are left
-    the rest comes from the nearest layers. With norms, only the nearest in |difference of norm| are candidates, two for each member.
-    MLPs: as many as the set has, among the nearest outside it, two for each member: by layer, with norms by norm whatever the layer.
+    Heads: for a layer with k members, k others of the layer are drawn, all equally likely; where it has fewer than k others,
+    the rest comes from the nearest layers. With norms, only the nearest by |difference of norm| are candidates, two per member.
+    MLPs: as many as the set has, from the nearest outside it, two per member: nearest by layer, or with norms by norm in any layer.
     `avoid`: further components that are left out as long as enough others of the type remain.
     """
 
@@ -37,7 +37,7 @@ class Near:
     avoid: Collection[int] = ()
 
     def __call__(self, shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
-        """The strata, pools disjoint; one that is too small where a type has not enough components outside the set."""
+        """The strata, with disjoint pools. A pool is too small where a type has not enough components outside the set."""
         if self.norms is not None and len(self.norms) != universe.components:
             raise OptionError(f"{len(self.norms)} norms for {universe.components} components: each needs exactly one")
         strata: list[Stratum] = []
@@ -59,8 +59,8 @@ class Near:
         for i in free:
             by_layer.setdefault(i // row, []).append(i)
         strata = []
-        for layer, meant in sorted(_places([i // row for i in members], {x: len(found) for x, found in by_layer.items()}).items()):
-            targets = [members[j] for j in meant]
+        for layer, numbers in sorted(_places([i // row for i in members], {x: len(heads) for x, heads in by_layer.items()}).items()):
+            targets = [members[j] for j in numbers]
             pool = by_layer[layer] if self.norms is None else _nearest(targets, by_layer[layer], self.norms)
             strata.append(Stratum(f"heads of layer {layer}", len(targets), tuple(pool), universe.heads, True))
         return strata
@@ -71,54 +71,54 @@ class Near:
 
 
 def c3_typed_layer(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
-    """As many heads per layer, outside the shared set, as far as a layer has them; MLPs, and what it lacks, from the nearest layers."""
-    return Near()(shared, universe)
+    """As many heads per layer as the shared set, outside it; MLPs, and heads that a layer lacks, from the nearest layers."""
+    return MatchedControl()(shared, universe)
 
 
 def c3_matched(shared: tuple[int, ...], universe: Universe, norms: ArrayLike | None = None) -> list[Stratum]:
-    """As `c3_typed_layer`, and of the nearest mean activation norm: two candidates for each member. `norms` [n_components]."""
+    """As `c3_typed_layer`, from the two candidates per member with the nearest mean activation norm. `norms` [n_components]."""
     if norms is None:
         raise OptionError(NEEDS_NORMS)
-    return Near(_norms(norms))(shared, universe)
+    return MatchedControl(_norms(norms))(shared, universe)
 
 
 def control_rule(name: str, norms: ArrayLike | None = None, avoid: Sequence[str] = ()) -> Rule:
-    """The registered control of this name as a rule for `draw_controls`, with all that it needs.
+    """The registered control of this name as a rule for `draw_controls`.
 
     norms: activation norms [n_components], for `c3_matched`. avoid: components that are left out of each pool that draws outside the
     set and has enough others. Raises `OptionError` for an unknown control, and for `c3_matched` without norms.
     """
     from . import CONTROLS
 
-    made: Rule = CONTROLS.get(name)
-    if made is c3_typed_layer or made is c3_matched:
-        if made is c3_matched and norms is None:
+    rule: Rule = CONTROLS.get(name)
+    if rule is c3_typed_layer or rule is c3_matched:
+        if rule is c3_matched and norms is None:
             raise OptionError(NEEDS_NORMS)
-        bound = None if made is c3_typed_layer else _norms(norms)
+        known_norms = None if rule is c3_typed_layer else _norms(norms)
 
-        def near(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
-            return Near(bound, tuple(universe.index(avoid)))(shared, universe)
+        def matched(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
+            return MatchedControl(known_norms, tuple(universe.index(avoid)))(shared, universe)
 
-        near.__name__ = name
-        return near
+        matched.__name__ = name
+        return matched
 
     def narrowed(shared: tuple[int, ...], universe: Universe) -> list[Stratum]:
-        gone = set(universe.index(avoid))
-        return [_without(stratum, gone) for stratum in made(shared, universe)]
+        avoided = set(universe.index(avoid))
+        return [_without(stratum, avoided) for stratum in rule(shared, universe)]
 
     narrowed.__name__ = name
     return narrowed
 
 
 def same_layer(shared: Sequence[str], universe: Universe, strata: Sequence[Stratum]) -> int:
-    """How many members of the set have a counterpart of their own type and layer in every draw."""
+    """How many members of the set have a counterpart of the same type and layer in every draw."""
     row = universe.heads + 1
     places = [(i // row, i % row == universe.heads) for i in universe.index(shared)]
     total = 0
     for stratum in strata:
-        where = {(i // row, i % row == universe.heads) for i in stratum.pool}
-        if len(where) == 1:
-            total += min(stratum.take, places.count(where.pop()))
+        pool_places = {(i // row, i % row == universe.heads) for i in stratum.pool}
+        if len(pool_places) == 1:
+            total += min(stratum.take, places.count(pool_places.pop()))
     return total
 
 
@@ -129,14 +129,14 @@ def _norms(norms: ArrayLike | None) -> tuple[float, ...]:
     return tuple(float(v) for v in values)
 
 
-def _without(stratum: Stratum, gone: set[int]) -> Stratum:
-    rest = tuple(i for i in stratum.pool if i not in gone)
+def _without(stratum: Stratum, avoided: set[int]) -> Stratum:
+    rest = tuple(i for i in stratum.pool if i not in avoided)
     enough = stratum.outside and len(rest) >= stratum.take
     return Stratum(stratum.what, stratum.take, rest, stratum.of, True) if enough else stratum
 
 
 def _places(wanted: list[int], left: dict[int, int]) -> dict[int, list[int]]:
-    """Each member's layer or, where that has none left, the nearest that has: layer → numbers of the members it stands in for."""
+    """Layer → numbers of the members whose counterparts it provides: each member's layer, or the nearest that has one left."""
     places: dict[int, list[int]] = {}
     pending = list(range(len(wanted)))
     for distance in range(max([*left, *wanted], default=0) + 1):
@@ -150,7 +150,7 @@ def _places(wanted: list[int], left: dict[int, int]) -> dict[int, list[int]]:
 
 
 def _nearest(targets: list[int], free: list[int], position: Sequence[float]) -> list[int]:
-    """The candidates for these components: each in turn takes the nearest that is left, `NEAREST` times; in universe order."""
+    """The candidates for the target components: each in turn takes the nearest that is left, `NEAREST` times; in universe order."""
     chosen: list[int] = []
     for _ in range(NEAREST):
         for target in targets:

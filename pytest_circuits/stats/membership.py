@@ -1,4 +1,4 @@
-"""Are named units in a set that was estimated from examples? Yes, no, or not known; and what a random set would do."""
+"""Whether named units are in a set that is estimated from examples (yes, no, or unknown), and what a random set would score."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def frequent(members: ArrayLike, groups: Sequence[str], p: float, confidence: fl
 
     members bool [n, m]: in which circuits each unit is. A unit belongs to S_P when its frequency in the population, groups counting the
     same, is at least P; each has a betting interval (rows of the second result: mean, low, high at `confidence`). The interval is (1, 1)
-    when every unit's is on the right side of P, which needs no correction for m: that the least convincing of them is wrongly called so has
-    chance (1 − confidence)/2 at most. It is (0, 0) when one unit's is on the wrong side at confidence 1 − (1 − confidence)/m
-    (Bonferroni), and (0, 1) otherwise. Exact if groups are independent. Raises `Invalid` for no examples.
+    when the interval of every unit is on the right side of P. This needs no correction for m: the chance that the least convincing unit is
+    wrongly on that side is at most (1 − confidence)/2. It is (0, 0) when one unit's is on the wrong side at confidence
+    1 − (1 − confidence)/m (Bonferroni), and (0, 1) otherwise. Exact if groups are independent. Raises `Invalid` without examples.
     """
     table = np.asarray(members)
     if table.dtype != bool or table.ndim != 2 or not table.shape[1]:
@@ -45,10 +45,10 @@ def frequent(members: ArrayLike, groups: Sequence[str], p: float, confidence: fl
 
 
 def possible(tallies: ArrayLike, sizes: ArrayLike, p: float, confidence: float = 0.95) -> Bools:
-    """Which units may belong to the population's S_P: a mask [N], that of the sample's own S_P among them.
+    """Which units may belong to the population's S_P: a mask [N], which includes the sample's own S_P.
 
     tallies [G, N]: in how many examples of each group a unit is a member; sizes [G]. A unit may belong where the upper end of the
-    skewness-corrected t interval of its frequency over groups is at least P; each on its own. Approximate. Raises `Invalid` for fewer
+    skewness-corrected t interval of its frequency over groups is at least P, each unit by itself. Approximate. Raises `Invalid` for fewer
     than 2 groups.
     """
     from .hall_interval import mean_bounds
@@ -75,26 +75,26 @@ def support(
     return YES if 1 - yes < tail else NO if yes < tail else UNKNOWN, yes
 
 
-def random_match(found: ArrayLike, known: ArrayLike, labels: Sequence[str]) -> dict[str, Any]:
-    """What a random set does that has as many members of every label as `found`; masks [N], labels [N] such as head and mlp.
+def random_match(circuit: ArrayLike, known: ArrayLike, labels: Sequence[str]) -> dict[str, Any]:
+    """The scores of a random set with as many members of every label as `circuit`; masks [N], labels [N] such as head and mlp.
 
-    `overlap`: the expected number of known units in it; `recall`, `precision`: that over either size; `contains`, `excludes`: the chance
-    that it has all known units, or none; `p_at_least`: the chance of at least the overlap that was found. Exact (hypergeometric).
+    `overlap`: the expected number of known units in it; `recall`, `precision`: the same divided by either size; `contains`, `excludes`: the
+    chance that it has all known units, or none; `p_at_least`: the chance of at least the observed overlap. Exact (hypergeometric).
     Raises `Invalid` for an empty set.
     """
-    x, y = np.asarray(found, bool), np.asarray(known, bool)
+    x, y = np.asarray(circuit, bool), np.asarray(known, bool)
     if not x.any() or not y.any():
         raise Invalid("an empty set overlaps with nothing", {"found": int(x.sum()), "known": int(y.sum())})
     if len(labels) != len(x) or len(x) != len(y):
         raise OptionError(f"{len(labels)} labels for {len(x)} and {len(y)} units: each unit needs exactly one")
     chances = [Fraction(1)]
     for label in dict.fromkeys(labels):
-        here = np.array([one == label for one in labels])
-        n, size, wanted = int(here.sum()), int(x[here].sum()), int(y[here].sum())
-        part = [Fraction(comb(wanted, i) * comb(n - wanted, size - i), comb(n, size)) for i in range(min(size, wanted) + 1)]
+        of_label = np.array([name == label for name in labels])
+        n, size, wanted = int(of_label.sum()), int(x[of_label].sum()), int(y[of_label].sum())
+        chances_of_label = [Fraction(comb(wanted, i) * comb(n - wanted, size - i), comb(n, size)) for i in range(min(size, wanted) + 1)]
         chances = [
-            sum((chances[j] * part[i - j] for j in range(len(chances)) if 0 <= i - j < len(part)), Fraction(0))
-            for i in range(len(chances) + len(part) - 1)
+            sum((chances[j] * chances_of_label[i - j] for j in range(len(chances)) if 0 <= i - j < len(chances_of_label)), Fraction(0))
+            for i in range(len(chances) + len(chances_of_label) - 1)
         ]
     expected = sum(i * chance for i, chance in enumerate(chances))
     total, wanted, hits = int(x.sum()), int(y.sum()), int((x & y).sum())

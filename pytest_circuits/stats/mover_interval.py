@@ -1,8 +1,8 @@
 """Intervals for sums and ratios of independent estimates, made from an interval of each.
 
-MOVER, the method of variance estimates recovery (Zou & Donner, Construction of confidence limits about effect measures, 2008): how far
-an end lies from its estimate says how uncertain the estimate is in that direction, and distances of independent estimates add in
-quadrature. The result need not be symmetric. Approximate: about the coverage of the intervals that go in; wide ones stay wide.
+MOVER, the method of variance estimates recovery (Zou & Donner, Construction of confidence limits about effect measures, 2008): the
+distance of an end from its estimate measures the uncertainty in that direction, and distances of independent estimates add in
+quadrature. The result need not be symmetric. Approximate: the coverage is about that of the intervals that go in; wide ones stay wide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ratio(numerator: Part, denominator: Part, what: str = "the denominator") -> 
     """`(value, (low, high))` of a ratio of two independent estimates: all b for which the contrast numerator − b·denominator may be 0.
 
     Its interval is that of `weighted_sum`; both its ends fall as b grows, so that each passes 0 once. Raises `Invalid`, naming `what`,
-    unless the denominator's whole interval is above 0: the ratio could then be anything.
+    unless the denominator's whole interval is above 0, since the ratio could then be anything.
     """
     value, (low, high) = denominator
     if low <= 0:
@@ -43,8 +43,8 @@ def ratio(numerator: Part, denominator: Part, what: str = "the denominator") -> 
             f"{what} is {value:.3f} with interval [{low:.3f}, {high:.3f}], which is not clearly above 0: a ratio to it could be anything",
             {"denominator": value, "denominator_interval": [low, high]},
         )
-    found = numerator[0] / value
-    return found, (min(found, _crossing(numerator, denominator, 0)), max(found, _crossing(numerator, denominator, 1)))
+    quotient = numerator[0] / value
+    return quotient, (min(quotient, _crossing(numerator, denominator, 0)), max(quotient, _crossing(numerator, denominator, 1)))
 
 
 def _crossing(numerator: Part, denominator: Part, end: int) -> float:

@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
-    """|A∩B| / |A∪B|. Raises `Invalid` when both sets are empty, since nothing then says that they agree."""
+    """|A∩B| / |A∪B|. Raises `Invalid` when both sets are empty, which is no agreement."""
     x, y = _masks(a, b)
     return _ratio(int((x & y).sum()), int((x | y).sum()), "both sets are empty, so their overlap is undefined")
 
@@ -30,7 +30,7 @@ def overlap_coefficient(a: ArrayLike, b: ArrayLike) -> float:
 def containment(a: ArrayLike, b: ArrayLike) -> float:
     """|A∩B| / |A|: the share of A that lies in B. Raises `Invalid` when A is empty."""
     x, y = _masks(a, b)
-    return _ratio(int((x & y).sum()), int(x.sum()), "the first set is empty, so there is nothing that could be contained")
+    return _ratio(int((x & y).sum()), int(x.sum()), "the first set is empty, so its containment is undefined")
 
 
 def jaccard_rows(a: Bools, b: Bools) -> Array:
@@ -89,24 +89,24 @@ def typed_null(a: ArrayLike, b: ArrayLike, labels: Sequence[str]) -> Null:
 def chance_rows(a: Bools, b: Bools, labels: Sequence[str]) -> Array:
     """The mean of `typed_null` for each row of a with the same row of b, [B, N] → [B]; NaN where both are empty.
 
-    It depends only on how many members of each label the sets have, so that rows alike in this are computed once.
+    It depends only on how many members of each label the sets have, so rows with equal counts are computed once.
     """
     codes, names = group_codes(labels)
     if a.shape != b.shape or a.shape[-1] != len(codes):
         raise OptionError(f"two masks over {len(codes)} labelled units are needed, got {a.shape} and {b.shape}")
     kinds = np.eye(len(names), dtype=np.int64)[codes]
     counts = np.concatenate([a.astype(np.int64) @ kinds, b.astype(np.int64) @ kinds], axis=1)
-    alike, which = np.unique(counts, axis=0, return_inverse=True)
-    means = np.full(len(alike), np.nan)
-    for i, row in enumerate(alike):
+    distinct, which = np.unique(counts, axis=0, return_inverse=True)
+    means = np.full(len(distinct), np.nan)
+    for i, row in enumerate(distinct):
         if row.any():
-            x, y = (_some(kinds, part) for part in np.split(row, 2))
+            x, y = (_set_of_counts(kinds, part) for part in np.split(row, 2))
             means[i] = typed_null(x, y, labels).mean
     return means[which.reshape(-1)]
 
 
-def _some(kinds: Ints, counts: Ints) -> Bools:
-    """A set with so many members of each label."""
+def _set_of_counts(kinds: Ints, counts: Ints) -> Bools:
+    """A set with these numbers of members of each label."""
     return np.asarray(((np.cumsum(kinds, axis=0) <= counts) & (kinds > 0)).any(1), dtype=bool)
 
 
@@ -134,7 +134,7 @@ def shared_rows(counts: Ints, tallies: Ints, sizes: Ints, p: float) -> Bools:
 def split_half(members: Bools, groups: Sequence[str], p: float, seed: int = 0, repeats: int = 100) -> tuple[float, Array]:
     """Noise ceiling: `(mean, values [repeats])`, the Jaccard between the sets S_P of two random disjoint halves of the groups.
 
-    Two tasks with one and the same set would still score no more than about this. It errs low, because each half has only half of the
+    Two tasks with the same set would score no more than about this. It is biased downwards, because each half has only half of the
     examples. With an odd number of groups one half has a group more. NaN in `values`: both halves had an empty set; the mean leaves
     those out.
     Raises `Invalid` for fewer than 2 groups, or when every repeat gave two empty sets.
@@ -163,34 +163,34 @@ def halves(groups: int, repeats: int, seed: int = 0) -> Ints:
 
 
 def agreement_rows(a: Bools, b: Bools, labels: Sequence[str] | None = None) -> Array:
-    """Jaccard of each row of a with the same row of b, [B, N] → [B]; 0 where both are empty, since they share nothing that could be seen.
+    """Jaccard of each row of a with the same row of b, [B, N] → [B]; 0 where both are empty, since they share nothing.
 
     With `labels` the chance level of every row is subtracted.
     """
-    found = np.nan_to_num(jaccard_rows(a, b), nan=0.0)
-    return found if labels is None else found - np.nan_to_num(chance_rows(a, b, labels), nan=0.0)
+    overlaps = np.nan_to_num(jaccard_rows(a, b), nan=0.0)
+    return overlaps if labels is None else overlaps - np.nan_to_num(chance_rows(a, b, labels), nan=0.0)
 
 
 def half_rows(counts: Ints, tallies: Ints, sizes: Ints, p: float, first: Ints, labels: Sequence[str] | None = None) -> Array:
     """Mean over splits of the agreement of both halves' sets S_P, for resampled groups: counts [B, G], first [R, G] → [B]."""
     each = [
-        agreement_rows(shared_rows(counts * one, tallies, sizes, p), shared_rows(counts * (1 - one), tallies, sizes, p), labels)
-        for one in first
+        agreement_rows(shared_rows(counts * half, tallies, sizes, p), shared_rows(counts * (1 - half), tallies, sizes, p), labels)
+        for half in first
     ]
     return np.asarray(np.mean(each, axis=0), dtype=np.float64)
 
 
 def alone_rows(counts: Ints, tallies: Ints, sizes: Ints, p: float, which: Sequence[int], labels: Sequence[str] | None = None) -> Array:
-    """Mean over groups of the agreement of a group's own set S_P with that of all others, for resampled groups: counts [B, G] → [B].
+    """Mean over groups of the agreement of a group's set S_P with that of all other groups, for resampled groups: counts [B, G] → [B].
 
-    `which` are the groups that are compared with the rest; one that was drawn twice counts twice. NaN where none of them was drawn.
+    `which` are the groups that are compared with the rest; a group that was drawn twice counts twice. NaN where none was drawn.
     """
     total = np.zeros(len(counts))
     for g in which:
         rest = counts.copy()
         rest[:, g] = 0
-        own = np.broadcast_to(shared_rows(np.eye(len(sizes), dtype=np.int64)[[g]], tallies, sizes, p), (len(counts), tallies.shape[1]))
-        total += counts[:, g] * agreement_rows(own, shared_rows(rest, tallies, sizes, p), labels)
+        single = np.broadcast_to(shared_rows(np.eye(len(sizes), dtype=np.int64)[[g]], tallies, sizes, p), (len(counts), tallies.shape[1]))
+        total += counts[:, g] * agreement_rows(single, shared_rows(rest, tallies, sizes, p), labels)
     drawn = counts[:, list(which)].sum(1)
     return np.where(drawn > 0, total / np.maximum(drawn, 1), np.nan)
 

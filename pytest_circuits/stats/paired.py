@@ -1,4 +1,4 @@
-"""How far two measurements of the same quantity lie apart: on the same examples, or from an interval of each."""
+"""Intervals for the difference of two measurements of a quantity: on the same examples, or from an interval of each."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def _wilson(share: float, count: int, confidence: float) -> Interval:
 
 
 def simultaneous_difference(now: Interval, then: Interval) -> Interval:
-    """Now − then from an interval of each: (l − u', u − l'). It holds when both do, however they depend on each other."""
+    """Now − then from an interval of each: (l − u', u − l'). It holds when both do, whatever their dependence."""
     return now[0] - then[1], now[1] - then[0]

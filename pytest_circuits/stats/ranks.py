@@ -11,7 +11,7 @@ from ..errors import Invalid, OptionError
 from .groups import Array, Ints, finite
 
 _PAIRS_AT_ONCE = 4_000_000
-ROUNDING = 1e-6  # float32 results differ by this share of the largest one without meaning anything
+ROUNDING = 1e-6  # float32 results that differ by less than this share of the largest are equal
 
 
 def ranks(values: ArrayLike) -> Array:
@@ -20,8 +20,8 @@ def ranks(values: ArrayLike) -> Array:
     if array.shape[-1] == 0:
         return array.copy()
     order = np.argsort(array, axis=-1, kind="stable")
-    held = np.take_along_axis(array, order, axis=-1)
-    differs = held[..., 1:] != held[..., :-1]
+    ordered = np.take_along_axis(array, order, axis=-1)
+    differs = ordered[..., 1:] != ordered[..., :-1]
     edge = np.ones((*array.shape[:-1], 1), dtype=bool)
     place = np.arange(array.shape[-1])
     first = np.maximum.accumulate(np.where(np.concatenate([edge, differs], -1), place, 0), axis=-1)
@@ -35,7 +35,7 @@ def ranks(values: ArrayLike) -> Array:
 def spearman_rows(a: ArrayLike, b: ArrayLike) -> Array:
     """Spearman's ρ of each row of a with the same row of b, [B, k] → [B]: Pearson's correlation of average ranks.
 
-    NaN for a row that holds a NaN or in which a or b is constant: a ranking of equal things does not exist.
+    NaN for a row with a NaN, or in which a or b is constant: equal values have no ranking.
     """
     x, y = _rows(a), _rows(b)
     known = np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
@@ -53,13 +53,13 @@ def kendall_tau_b_rows(a: ArrayLike, b: ArrayLike) -> Array:
     (concordant − discordant) / √((pairs − ties in a)·(pairs − ties in b)).
     """
     x, y = _rows(a), _rows(b)
-    one, two = np.triu_indices(x.shape[-1], 1)
-    step = max(1, _PAIRS_AT_ONCE // max(1, len(one)))
+    first, second = np.triu_indices(x.shape[-1], 1)
+    step = max(1, _PAIRS_AT_ONCE // max(1, len(first)))
     out = np.full(len(x), np.nan)
     for start in range(0, len(x), step):
         part = slice(start, start + step)
         with np.errstate(invalid="ignore", divide="ignore"):
-            sx, sy = np.sign(x[part][:, one] - x[part][:, two]), np.sign(y[part][:, one] - y[part][:, two])
+            sx, sy = np.sign(x[part][:, first] - x[part][:, second]), np.sign(y[part][:, first] - y[part][:, second])
             below = np.sqrt(np.abs(sx).sum(-1) * np.abs(sy).sum(-1))
             out[part] = np.clip((sx * sy).sum(-1) / below, -1, 1)
     return np.where(np.isfinite(x).all(-1) & np.isfinite(y).all(-1), out, np.nan)
@@ -78,7 +78,7 @@ def kendall_tau_b(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def chance_of_gap(k: int, gap: int) -> float:
-    """P(|Δ| ≥ gap) of one of k items when the two rankings have nothing to do with each other: (k−gap)(k−gap+1)/k², for gap ≥ 1.
+    """P(|Δ| ≥ gap) of one of k items when the two rankings are independent: (k−gap)(k−gap+1)/k², for gap ≥ 1.
 
     Times k is the number of such items expected by chance. Exact for rankings without ties: 0.525 for k = 20 and a gap of 6.
     """
@@ -90,7 +90,7 @@ def chance_of_gap(k: int, gap: int) -> float:
 def coarse(values: ArrayLike) -> Array:
     """Values as whole multiples of a millionth of their largest magnitude along the last axis; [..., k].
 
-    Ranks of these tie what differs by float32 rounding alone, such as the gradients of saturated units, which are 0 in theory.
+    Values that differ by float32 rounding alone, such as gradients of saturated units, which are 0 in theory, then tie.
     """
     array = np.asarray(values, dtype=np.float64)
     unit = ROUNDING * np.abs(array).max(-1, keepdims=True)
@@ -98,7 +98,7 @@ def coarse(values: ArrayLike) -> Array:
 
 
 def gap_rows(a: ArrayLike, b: ArrayLike) -> Array:
-    """Δ = rank(a) − rank(b) along rows, values taken as `coarse`; [B, k] each → [B, k]."""
+    """Δ = rank(a) − rank(b) along rows, of values rounded by `coarse`; [B, k] each → [B, k]."""
     return ranks(coarse(_rows(a))) - ranks(coarse(_rows(b)))
 
 
@@ -134,7 +134,7 @@ def split_half(sums: ArrayLike, sizes: ArrayLike, correlate: Callable[[Array, Ar
 
 
 def reliability(halves: ArrayLike) -> float | None:
-    """The correlation that a repetition with all groups would have, from that of halves r: 2r/(1+r) of their mean (Spearman–Brown).
+    """The expected correlation of a repetition with all groups, from r of the halves: 2r/(1+r) of their mean (Spearman–Brown).
 
     NaN are left out; None when all are; 0 for a mean that is not positive. Approximate for rank correlations.
     """
@@ -164,7 +164,7 @@ def _pair(a: ArrayLike, b: ArrayLike, constant: bool = False) -> tuple[Array, Ar
     for name, side in (("first", x), ("second", y)):
         if (side == side[0]).all():
             raise Invalid(
-                f"all {len(side)} values of the {name} ranking are equal ({side[0]:g}), so there is nothing to rank and no correlation",
+                f"all {len(side)} values of the {name} ranking are equal ({side[0]:g}), so they have no ranking and no correlation",
                 {"items": len(side), "constant": name},
             )
     return x, y

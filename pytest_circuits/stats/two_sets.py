@@ -1,4 +1,4 @@
-"""Two models' shared sets of one task, compared with what each model's own set scatters: is a difference more than noise?"""
+"""Whether the shared sets of two models on one task differ by more than each model's set varies between halves of the examples."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def beyond_noise_rows(counts: Ints, a: Ints, b: Ints, sizes: Ints, p: float, fir
     are equal on average, whatever the noise.
     """
     across, within = [], []
-    for one in first:
-        halves = [counts * one, counts * (1 - one)]
-        sets = [[shared_rows(half, side, sizes, p) for half in halves] for side in (a, b)]
+    for half in first:
+        halves = [counts * half, counts * (1 - half)]
+        sets = [[shared_rows(part, side, sizes, p) for part in halves] for side in (a, b)]
         across += [agreement_rows(sets[0][0], sets[1][1]), agreement_rows(sets[0][1], sets[1][0])]
         within += [agreement_rows(side[0], side[1]) for side in sets]
     return np.asarray(np.mean(across, axis=0)), np.asarray(np.mean(within, axis=0))

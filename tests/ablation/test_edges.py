@@ -250,7 +250,7 @@ def test_levels_and_positions_that_do_not_fit_are_refused():
     subject, task = opened("llama"), tiny.task(n=2)
     with pytest.raises(UnitError, match="is an edge, not a component"):
         subject.ablate(task, remove=["L0H1", "L0H1->L1MLP"])
-    with pytest.raises(UnitError, match="no edge name"):
+    with pytest.raises(UnitError, match="not an edge name"):
         subject.ablate(task, remove=["L0H1->L1MLP", "L0H1"])
     with pytest.raises(UnitError, match="edges have no positions"):
         subject.ablate(task, remove=["L0H1->L1MLP@-1"])

@@ -87,7 +87,7 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_executor, ques
 def test_a_number_that_nobody_has_is_not_promised():
     estimate, supply = Estimate(0.2, (-0.4, 0.8), 40), SampleSize("swap", 20, 40, 39)
     close = decide(estimate, Bound(at_least=0.19), supply).reason
-    assert "so close to the bound that it would take about 4000 times as many examples: move the bound" in close
+    assert "so close to the bound that settling it would take about 4000 times as many examples: move the bound" in close
     assert "about 790 groups of prompts instead of 20" in decide(estimate, Bound(at_least=0.1), supply).reason
 
 
@@ -103,7 +103,7 @@ def test_a_count_is_not_told_a_number_of_examples():
             Estimate(400.0, (388.0, 977.0), 64, shrinks=False), replace(bound, at_most=bound.at_most and bound.at_most - 1)
         ).reason
         assert reason.endswith(
-            "its ends move in steps, so how many more examples would settle it cannot be told from it: add prompts, or move the bound"
+            "its ends move in steps, so the number of examples that would settle it is unknown: add prompts, or move the bound"
         )
 
 

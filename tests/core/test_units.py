@@ -66,28 +66,28 @@ def test_a_pair_that_is_no_edge_is_refused(shape, data):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("L0H1->L2H3", r"does not say what reads: write L2H3\.q"),
-        ("L0H1->L2KV1", r"does not say what reads"),
+        ("L0H1->L2H3", r"does not name the reader: write L2H3\.q"),
+        ("L0H1->L2KV1", r"does not name the reader"),
         ("L0H1->L2H3.k", r"those of head 3 are L2KV1\.k"),
         ("L0H1->L2KV0.q", r"queries belong to heads: write L2H0\.q"),
         ("L0H1->L2H4.q", "heads 0–3"),
         ("L0H1->L2KV2.v", "key-value heads 0–1"),
         ("L0H1->L3MLP", "layers 0–2"),
-        ("L0H4->L1MLP", "'L0H4' is no component"),
-        ("L3MLP->logits", "'L3MLP' is no component"),
+        ("L0H4->L1MLP", "'L0H4' is not a component"),
+        ("L3MLP->logits", "'L3MLP' is not a component"),
         ("L1MLP->L1H0.q", "L1MLP does not come before L1H0.q"),
         ("L1MLP->L1MLP", "does not come before"),
-        ("L0H1", "no edge name"),
-        ("L0H1→L1MLP", "no edge name"),
-        ("L0H1->L1MLP.q", "no edge name"),
-        ("L0H1->lm_head", "no edge name"),
-        ("L0N1->L1MLP", "no edge name"),
-        ("L0H1->L1MLP->logits", "no edge name"),
-        ("L0H01->L1MLP", "no edge name"),
-        (" L0H1->L1MLP", "no edge name"),
-        ("L0H1->L1MLP\n", "no edge name"),
-        ("", "no edge name"),
-        (7, "no edge name"),
+        ("L0H1", "not an edge name"),
+        ("L0H1→L1MLP", "not an edge name"),
+        ("L0H1->L1MLP.q", "not an edge name"),
+        ("L0H1->lm_head", "not an edge name"),
+        ("L0N1->L1MLP", "not an edge name"),
+        ("L0H1->L1MLP->logits", "not an edge name"),
+        ("L0H01->L1MLP", "not an edge name"),
+        (" L0H1->L1MLP", "not an edge name"),
+        ("L0H1->L1MLP\n", "not an edge name"),
+        ("", "not an edge name"),
+        (7, "not an edge name"),
     ],
 )
 def test_wrong_edge_names_say_what_is_wrong(name, message):
@@ -98,7 +98,7 @@ def test_wrong_edge_names_say_what_is_wrong(name, message):
 
 def test_a_parallel_block_has_no_edges_from_its_heads_to_its_mlp():
     """The message says why."""
-    with pytest.raises(UnitError, match="side by side"):
+    with pytest.raises(UnitError, match="run in parallel"):
         Universe(3, 4, parallel=True).index(["L1H0->L1MLP"], "edge")
     assert Universe(3, 4).index(["L1H0->L1MLP"], "edge")
 

@@ -65,7 +65,7 @@ def test_constant_data_still_have_the_width_that_their_number_of_examples_deserv
 
 
 def test_wrong_inputs_are_refused():
-    with pytest.raises(Invalid, match="cannot be seen from 1 draw"):
+    with pytest.raises(Invalid, match="cannot be estimated from 1 draw"):
         crossed_interval(np.ones((1, 4)), np.ones(4), names(4))
     with pytest.raises(OptionError, match="n_draws, n_examples"):
         crossed_interval(np.ones((2, 4)), np.ones(3), names(4))

@@ -59,7 +59,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(things, common):
 
 def test_two_things_have_no_spread():
     """Without one of them there is no pair."""
-    with pytest.raises(Invalid, match="fewer than 3, got 2"):
+    with pytest.raises(Invalid, match="fewer than 3 items, got 2"):
         pair_mean(np.eye(2))
     with pytest.raises(OptionError, match=r"got shape \(2, 3\)"):
         pair_mean(np.zeros((2, 3)))

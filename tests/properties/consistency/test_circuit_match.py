@@ -159,11 +159,11 @@ def test_a_match_with_a_set_that_needs_every_example_is_unsettled_but_a_frequenc
         ({"known": ["L0H0"], "file": "x.txt"}, "x.txt"),
         ({"known": []}, "at least one component"),
         ({"known": ["L0H0", "L0H0"]}, "named twice"),
-        ({"known": ["10.7"]}, "'10.7' is no unit name"),
-        ({"known": ["L01H0"]}, "is no unit name"),
+        ({"known": ["10.7"]}, "'10.7' is not a unit name"),
+        ({"known": ["L01H0"]}, "is not a unit name"),
         ({"known": ["L0N3"]}, "is not a component"),
         ({"known": [f"L0H0{ARROW}L1MLP"]}, "is an edge"),
-        ({"known": ["L0H0@-1"]}, "is no unit name"),
+        ({"known": ["L0H0@-1"]}, "is not a unit name"),
         ({"file": "nowhere.txt"}, "'nowhere.txt' cannot be read"),
     ],
 )
@@ -183,7 +183,7 @@ def test_a_known_circuit_can_come_from_a_file(tmp_path, monkeypatch):
     Path("known.json").write_text('["L0H1", "L2H0", "L2MLP"]', encoding="utf-8")
     for name in ("known.txt", "known.json", str(tmp_path / "known.txt")):
         assert match(None, file=name).details["known"]["units"] == CORE
-    for name, text, reason in (("a.txt", "L0H1\nhead 3\n", "'head 3' is no unit name"), ("b.txt", "#\n", "at least one"),
+    for name, text, reason in (("a.txt", "L0H1\nhead 3\n", "'head 3' is not a unit name"), ("b.txt", "#\n", "at least one"),
                                ("c.json", '{"units": []}', "must hold a list"), ("d.json", "[", "file 'd.json'"),
                                ("e.json", "[3]", "written as text")):  # fmt: skip
         Path(name).write_text(text, encoding="utf-8")

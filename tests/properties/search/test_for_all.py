@@ -76,7 +76,7 @@ def test_without_a_counterexample_the_claim_is_certified_as_a_search(project):
     assert record["interval"] == pytest.approx([beta.ppf(0.025, 60, 1), 1.0])
     assert record["details"]["fails_at_most"] == pytest.approx(1 - 0.05 ** (1 / 60))
     assert re.fullmatch(
-        r"no counterexample among \d+ examples, which is a search and no proof: "
+        r"no counterexample among \d+ examples, which is a search and not a proof: "
         r"with 95% confidence at most 4.87% of independent draws fail",
         record["reason"],
     )
@@ -328,7 +328,7 @@ def test_a_plan_stops_where_results_decide(project):
         ("remove: {units: [L0H0]}, check: answer_stays, max_n: 500", "max_n"),
         ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c}]", "explicit example 1 needs units"),
         ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: []}]", "units is empty"),
-        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: [L0]}]", "'L0' is no unit name"),
+        ("remove: {size: 1}, check: answer_stays, explicit: [{clean: a, corrupt: b, answer: c, units: [L0]}]", "'L0' is not a unit name"),
         ("remove: {size: 0}, check: answer_stays", "a circuit size is"),
     ],
 )  # fmt: skip

@@ -84,7 +84,7 @@ def planted_scores(n, universe, causal, seed=0, noise=0.01):
 
 @dataclass
 class Opened:
-    """A model that is really run: answers requests as the lab would, without a store."""
+    """A model that is really run: answers requests as the executor would, without a store."""
 
     subject: object
     tasks: dict[str, object]

@@ -83,7 +83,7 @@ class Table:
 
 
 def settle(prop, source, **parameters):
-    """The estimate of a property, asked of a table (or anything with `answer`) as the lab would ask a model."""
+    """The estimate of a property, asked of a table (or anything with `answer`) as the executor would ask a model."""
     p = prop.parameters.model_validate({"task": "t", **parameters})
     steps = prop.estimate(Claim(prop.name, p, MODEL, {"t": TASK}))
     return drive(steps, source.answer)

@@ -61,9 +61,9 @@ class RowSubject(FakeSubject):
 @pytest.fixture
 def new_executor(tmp_path):
     def make(folder="cache", **options):
-        lab = Executor(Store(tmp_path / folder), opener=Opener(RowSubject), **options)
-        lab.opener = lab.models._opener
-        return lab
+        executor = Executor(Store(tmp_path / folder), opener=Opener(RowSubject), **options)
+        executor.opener = executor.models._opener
+        return executor
 
     return make
 
@@ -88,13 +88,13 @@ def arrays(result):
 
 
 def test_results_are_those_of_measuring_all_examples_at_once(new_executor, model):
-    lab, subject = new_executor(), RowSubject()
-    task, encoded = lab.task(GROWN), lab.result(Encode(model, GROWN))
+    executor, subject = new_executor(), RowSubject()
+    task, encoded = executor.task(GROWN), executor.result(Encode(model, GROWN))
     assert (encoded.n, encoded.first) == (100, 40)
     rows = {part: examples_of(part, encoded) for part in (DISCOVERY, EVALUATION)}
     assert rows[DISCOVERY].max() < 40 <= rows[EVALUATION].max()
     for request in requests(model, GROWN):
-        found = lab.result(request)
+        found = executor.result(request)
         examples = rows.get(request.part)
         if isinstance(request, Attribute):
             whole = subject.attribute(task, examples=examples)
@@ -110,13 +110,13 @@ def test_results_are_those_of_measuring_all_examples_at_once(new_executor, model
 def test_only_new_examples_are_measured_whatever_was_measured_before(new_executor, model):
     counts = []
     for before in ((), (SOURCE,), (SOURCE, replace(SOURCE, grown=(80,)))):
-        lab = new_executor(f"cache{len(before)}")
+        executor = new_executor(f"cache{len(before)}")
         for task in (*before, GROWN):
             for request in requests(model, task):
-                lab.result(request)
-        counts.append(sorted(call[:2] for call in lab.opener.calls if call[0] not in ("encode", "describe")))
+                executor.result(request)
+        counts.append(sorted(call[:2] for call in executor.opener.calls if call[0] not in ("encode", "describe")))
     assert counts[0] == counts[1] == counts[2]
-    rows = examples_of(EVALUATION, lab.result(Encode(model, GROWN)))
+    rows = examples_of(EVALUATION, executor.result(Encode(model, GROWN)))
     steps = [len(rows[(rows >= low) & (rows < high)]) for low, high in ((0, 40), (40, 80), (80, 100))]
     assert steps == [20, 39 + 1, 19]  # one further example belongs to a discovery group
     expected = [40, 40, 20, 20, 19]  # all of each step, and the evaluation examples where they are not all of it
@@ -135,12 +135,12 @@ def test_a_result_does_not_depend_on_what_is_stored_nor_on_the_order(new_executo
 
 
 def test_discovery_is_the_very_measurement_that_it_was(new_executor, model):
-    lab = new_executor()
+    executor = new_executor()
     mean = Attribute(model, SOURCE, "eap", part=DISCOVERY, reduce="mean")
-    first = lab.result(mean)
-    before = len(lab.opener.calls)
-    assert np.array_equal(lab.result(replace(mean, task=GROWN)).values, first.values)
-    assert len(lab.opener.calls) == before
+    first = executor.result(mean)
+    before = len(executor.opener.calls)
+    assert np.array_equal(executor.result(replace(mean, task=GROWN)).values, first.values)
+    assert len(executor.opener.calls) == before
     assert MeasureNorms(model, GROWN, DISCOVERY).pieces_after(40) == [MeasureNorms(model, SOURCE, DISCOVERY)]
 
 
@@ -188,16 +188,16 @@ def test_a_step_without_new_evaluation_examples_is_no_measurement(new_executor, 
             groups = [f"g{i}" for i in range(40)] + [f"g{closed[0]}"] * 40 + [f"new{i}" for i in range(20)]
             return Encoded(len(task), tuple(groups[: len(task)]), task.fingerprint)
 
-    lab = new_executor()
-    lab.opener.subject = Few
-    found = lab.result(Ablate(model, GROWN, ((),), part=EVALUATION))
+    executor = new_executor()
+    executor.opener.subject = Few
+    found = executor.result(Ablate(model, GROWN, ((),), part=EVALUATION))
     assert found.correct.shape == (1, 20 + 20)
-    assert lab.result(Ablate(model, replace(SOURCE, grown=(80,)), ((),), part=EVALUATION)).correct.shape == (1, 20)
+    assert executor.result(Ablate(model, replace(SOURCE, grown=(80,)), ((),), part=EVALUATION)).correct.shape == (1, 20)
 
 
 def test_a_plan_counts_the_same_measurements(new_executor, model):
-    lab = new_executor()
-    planner = Planner(lab)
+    executor = new_executor()
+    planner = Planner(executor)
 
     def steps(task):
         yield [Encode(model, task)]
@@ -207,8 +207,8 @@ def test_a_plan_counts_the_same_measurements(new_executor, model):
     assert (first.requests["Attribute"], more.requests["Attribute"]) == (2, 4)
     assert (first.requests["Ablate"], more.requests["Ablate"], more.requests["Encode"]) == (2, 4, 1)
     assert not again.requests
-    assert lab.opener.calls == []
-    straight = Planner(lab).add(steps(GROWN))
+    assert executor.opener.calls == []
+    straight = Planner(executor).add(steps(GROWN))
     assert straight.forwards == first.forwards + more.forwards
 
 

@@ -1,4 +1,4 @@
-"""The property conservation: hand-computed sums, an interval that covers the maximum, and real models through the lab."""
+"""The property conservation: hand-computed sums, an interval that covers the maximum, and real models through the executor."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_degenerate_measurements_are_invalid_with_the_numbers():
 @pytest.mark.parametrize("metric", ["prob", "log_prob", "kl"])
 def test_other_metrics_are_refused_when_the_spec_is_read(metric):
     """With the reason."""
-    with pytest.raises(ValidationError, match=f"doubles when the logits double, and {metric} does not"):
+    with pytest.raises(ValidationError, match=f"doubles when the logits double, which {metric} does not"):
         ConservationParameters(task="t", metric=metric)
 
 
@@ -132,29 +132,29 @@ def subject(name):
 
 def measured(name, tmp_path, **parameters):
     model, task = subject(name)
-    lab = Executor(Store(tmp_path / "cache"))
-    lab.models.provide(MODEL, lambda: (model, None))
-    lab.provide_task(TASK, task)
+    executor = Executor(Store(tmp_path / "cache"))
+    executor.models.provide(MODEL, lambda: (model, None))
+    executor.provide_task(TASK, task)
     claim = Claim("conservation", ConservationParameters(task="t", min_accuracy=0.0, **parameters), MODEL, {"t": TASK})
-    return lab, claim
+    return executor, claim
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "gemma2"])
 def test_real_models_conserve_under_the_rules_and_not_without(name, tmp_path):
     """Untrained as they are; the second time from the store."""
-    lab, claim = measured(name, tmp_path)
-    found, cost = lab.run(estimate(claim))
+    executor, claim = measured(name, tmp_path)
+    found, cost = executor.run(estimate(claim))
     assert decide(found, Bound(at_most=1e-4)).kind == CERTIFIED and cost.measured > 0
-    again, warm = lab.run(estimate(claim))
+    again, warm = executor.run(estimate(claim))
     assert warm.measured == 0 and again == found
-    lab, claim = measured(name, tmp_path, rules="none")
-    assert decide(lab.run(estimate(claim))[0], Bound(at_most=1e-4)).kind == REFUTED
+    executor, claim = measured(name, tmp_path, rules="none")
+    assert decide(executor.run(estimate(claim))[0], Bound(at_most=1e-4)).kind == REFUTED
 
 
 def test_a_plan_counts_a_forward_and_a_backward_a_batch(tmp_path):
     """Without measuring: the intact model and the conservation of 12 examples."""
-    lab, claim = measured("llama", tmp_path)
-    lab.result(Describe(MODEL))
-    plan = Planner(lab).add(estimate(claim))
+    executor, claim = measured("llama", tmp_path)
+    executor.result(Describe(MODEL))
+    plan = Planner(executor).add(estimate(claim))
     assert plan.requests == {"Encode": 1, "Ablate": 1, "Conserve": 1} and plan.notes == ()
     assert (plan.forwards, plan.backwards) == (2, 1)

@@ -194,7 +194,7 @@ def test_mistakes_are_refused_when_the_spec_is_read(parameters, message):
 
 
 def test_the_watched_task_is_a_task_of_the_claim():
-    """So that a spec checks its name and the lab reads it."""
+    """So that a spec checks its name and the executor reads it."""
     assert task_names(Steering(task="t", factor=2.0, neurons=3, watch_task="other")) == ["t", "other"]
     found = PROPERTIES.get("steering")
     assert (found.name, found.lowest, found.highest) == ("steering", -1.0, 1.0)
@@ -238,19 +238,19 @@ def scaled(model, units, factor):
 def real(tmp_path, **parameters):
     model, task = tiny.model("llama", dtype=torch.float32), tiny.task(n=32, foils=3)
     other = Task("other", tuple(PromptPair(p.clean, p.corrupt, p.foils[0], (p.answer,)) for p in reversed(task.pairs)))
-    lab = Executor(Store(tmp_path / "cache"))
-    lab.models.provide(MODEL, lambda: (model, None))
-    lab.provide_task(TASKS["t"], task)
-    lab.provide_task(TASKS["other"], other)
+    executor = Executor(Store(tmp_path / "cache"))
+    executor.models.provide(MODEL, lambda: (model, None))
+    executor.provide_task(TASKS["t"], task)
+    executor.provide_task(TASKS["other"], other)
     claim = Claim("steering", Steering(task="t", min_accuracy=0.0, split="in_sample", **parameters), MODEL, TASKS)
-    return model, task, other, lab, claim
+    return model, task, other, executor, claim
 
 
 def test_on_a_real_model_the_curve_equals_weight_surgery(tmp_path):
     """Answer and foils, at every factor, over two layers; and the second time nothing is measured."""
     units = ["L0N3", "L0N30", "L2N7"]
-    model, task, _, lab, claim = real(tmp_path, factor=-4.0, units=units, draws=2)
-    found, cost = lab.run(estimate(claim))
+    model, task, _, executor, claim = real(tmp_path, factor=-4.0, units=units, draws=2)
+    found, cost = executor.run(estimate(claim))
     intact, twin = probabilities(model, task), scaled(model, units, -4)
     assert found.value == pytest.approx((probabilities(twin, task) - intact).mean(), abs=1e-5)
     assert abs(found.value) > 1e-4
@@ -258,13 +258,13 @@ def test_on_a_real_model_the_curve_equals_weight_surgery(tmp_path):
         twin = scaled(model, units, entry["factor"])
         assert entry["answer"] == pytest.approx(probabilities(twin, task).mean(), abs=1e-5)
         assert entry["foils"] == pytest.approx(probabilities(twin, task, foils=True).mean(), abs=1e-5)
-    assert cost.measured > 0 and lab.run(estimate(claim))[1].measured == 0
+    assert cost.measured > 0 and executor.run(estimate(claim))[1].measured == 0
 
 
 def test_on_a_real_model_another_answer_to_the_same_prompts_is_watched(tmp_path):
     """The other task's answer is the first foil; its pairs stand the other way round."""
-    model, task, other, lab, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other", draws=2)
-    found, _ = lab.run(estimate(claim))
+    model, task, other, executor, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other", draws=2)
+    found, _ = executor.run(estimate(claim))
     subject = open_model(model)
     scores = np.abs(subject.attribute(task, "relp", level="neuron", reduce="mean").scores[0])
     units = [subject.anatomy.universe.names("neuron")[i] for i in np.argsort(-scores, kind="stable")[:12]]
@@ -287,7 +287,7 @@ def test_foils_with_the_same_first_token_count_once():
 
 def test_a_plan_names_every_request(tmp_path):
     """Seven factors on two tasks, the intact model's gate, the ranking, encodings; no notes."""
-    _, _, _, lab, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other")
-    lab.result(Describe(MODEL))
-    plan = Planner(lab).add(estimate(claim))
+    _, _, _, executor, claim = real(tmp_path, factor=4.0, neurons=12, watch_task="other")
+    executor.result(Describe(MODEL))
+    plan = Planner(executor).add(estimate(claim))
     assert plan.notes == () and plan.requests == {"Ablate": 15, "Attribute": 1, "Encode": 2}

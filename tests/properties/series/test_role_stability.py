@@ -34,7 +34,7 @@ def table(importance, gradient=None, n=80, noise=0.02, seed=0, **more):
 
 
 def run(tables, fingerprints=None, **parameters):
-    """The property over these models, asked of the tables as a lab would ask models."""
+    """The property over these models, asked of the tables as an executor would ask models."""
     series = tuple(ModelSource(f"s@{i}", f"p{i}", at=float(i)) for i in range(len(tables)))
     where = dict(zip(series, tables, strict=True))
     marks = dict(zip(series, fingerprints or [f"weights {i}" for i in range(len(tables))], strict=True))

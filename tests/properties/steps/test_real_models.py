@@ -26,16 +26,16 @@ LOOSE = {"min_accuracy": 0.0, "size": "20%", "p": 0.4}
 
 
 class Measured:
-    """A model and tasks in a lab, and the same through `Subject`, without lab or property."""
+    """A model and tasks in an executor, and the same through `Subject`, without executor or property."""
 
     def __init__(self, module, tokenizer, tasks, folder):
         self.subject = open_model(module, tokenizer)
         self.tasks = tasks
         self.sources = {name: TaskSource.make(name, "fixture", name, {"fingerprint": task.fingerprint}) for name, task in tasks.items()}
-        self.lab = Executor(Store(folder))
-        self.lab.models.provide(MODEL, lambda: (module, tokenizer))
+        self.executor = Executor(Store(folder))
+        self.executor.models.provide(MODEL, lambda: (module, tokenizer))
         for name, task in tasks.items():
-            self.lab.provide_task(self.sources[name], task)
+            self.executor.provide_task(self.sources[name], task)
 
     def steps(self, name, **parameters):
         prop = PROPERTIES.get(name)
@@ -43,7 +43,7 @@ class Measured:
         return prop.estimate(Claim(prop.name, checked, MODEL, {task: self.sources[task] for task in task_names(checked)}))
 
     def measure(self, name, **parameters):
-        return self.lab.run(self.steps(name, **parameters))[0]
+        return self.executor.run(self.steps(name, **parameters))[0]
 
     def sides(self, task):
         encoded = self.subject.encode(self.tasks[task])
@@ -95,7 +95,7 @@ def test_a_matched_control_of_necessity_uses_the_norms_of_the_model(random_model
     m = random_model
     shared = m.shared("a", size="12%")
     assert any("H" in u for u in shared)
-    norms = m.lab.result(MeasureNorms(MODEL, m.sources["a"], Part("discovery", 0.5, 0)))
+    norms = m.executor.result(MeasureNorms(MODEL, m.sources["a"], Part("discovery", 0.5, 0)))
     assert norms.values.shape == (25,) and (norms.values > 0).all()
     found = m.measure("necessity", task="a", control="c3_matched", draws=20, size="12%")
     universe = m.subject.anatomy.universe
@@ -131,15 +131,17 @@ def test_a_plan_gets_through_on_invented_results(tmp_path, name, parameters):
     (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40}))
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     directory = ModelSource("m", str(tmp_path))
-    lab = Executor(Store(tmp_path / "cache"))
+    executor = Executor(Store(tmp_path / "cache"))
     sources = {}
     for seed, task in enumerate("abc"):
         made = tiny.task(n=40, seed=seed)
         sources[task] = TaskSource.make(task, "fixture", task, {"fingerprint": made.fingerprint})
-        lab.provide_task(sources[task], made)
+        executor.provide_task(sources[task], made)
     prop = PROPERTIES.get(name)
     checked = prop.parameters.model_validate({**LOOSE, **parameters})
-    forecast = Planner(lab).add(prop.estimate(Claim(prop.name, checked, directory, {task: sources[task] for task in task_names(checked)})))
+    forecast = Planner(executor).add(
+        prop.estimate(Claim(prop.name, checked, directory, {task: sources[task] for task in task_names(checked)}))
+    )
     assert forecast.requests.total() >= 3 and forecast.requests["Attribute"] >= 1
     assert not forecast.notes, forecast.notes
 

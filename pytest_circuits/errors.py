@@ -8,7 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any
+
+
+class ReasonCode(StrEnum):
+    """Why a claim is invalid, for programs; the message of `Invalid` says it to people."""
+
+    INVALID = "invalid"  # no code of its own; see the message
+    ACCURACY_BELOW_GATE = "accuracy-below-gate"  # the intact model's accuracy is below min_accuracy
+    ACCURACY_NOT_ABOVE_CHANCE = "accuracy-not-above-chance"  # the intact model may be guessing
+    TOO_FEW_GROUPS = "too-few-groups"  # too few independent groups of examples for a split or an interval
+    NOT_FINITE = "not-finite"  # measured values are NaN or infinite
+    NO_CIRCUIT = "no-circuit"  # no example has a circuit: scores are zero or below the threshold
+    CIRCUIT_IS_EVERYTHING = "circuit-is-everything"  # a circuit or set holds all units, so nothing is left to compare it with
+    SHARE_OF_ONE_EXAMPLE = "share-of-one-example"  # a single discovery example reaches the share P
+    EMPTY_SHARED_SET = "empty-shared-set"  # no component is in a share P of the circuits
+    EMPTY_SET = "empty-set"  # another set, or a part of one, has no or too few members
+    SAME_PROMPTS = "same-prompts"  # two tasks, or discovery and evaluation, have prompts in common
+    SAME_TASK = "same-task"  # a task is compared with itself
+    DIFFERENT_PROMPTS = "different-prompts"  # the prompts of two tasks do not match where they must
+    NOTHING_TO_CONTRAST = "nothing-to-contrast"  # contrast names no other task with scores
+    CONTROL_CANNOT_BE_DRAWN = "control-cannot-be-drawn"  # too few components are left outside the set for a control
+    CONTROL_IS_THE_SET = "control-is-the-set"  # the control rule allows the set itself and no other
+    ZERO_DENOMINATOR = "zero-denominator"  # a ratio divides by a value that is zero or not clearly away from it
+    NOTHING_TO_EXPLAIN = "nothing-to-explain"  # ablating everything does not lower the metric
+    NOTHING_TO_RANK = "nothing-to-rank"  # all scores of a ranking are zero
+    UNKNOWN_UNIT = "unknown-unit"  # the model does not have a component that the claim names
+    NO_LAYERS = "no-layers"  # the layers that the claim names are none, or all, of the model's
 
 
 class CircuitsError(Exception):
@@ -54,12 +81,14 @@ class Offline(CircuitsError):  # noqa: N818
 class Invalid(CircuitsError):  # noqa: N818
     """A claim cannot be evaluated: there is nothing to measure, or the measurement would mean nothing.
 
-    `details` go into the report, so that a reader sees the numbers behind the reason.
+    `details` go into the report, so that a reader sees the numbers behind the reason. `code` names the reason for
+    programs; properties of other packages may use words of their own.
     """
 
-    def __init__(self, reason: str, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, reason: str, details: Mapping[str, Any] | None = None, *, code: str = ReasonCode.INVALID) -> None:
         super().__init__(reason)
         self.details: dict[str, Any] = dict(details or {})
+        self.code = str(code)
 
 
 def suggestion(word: str, allowed: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..errors import CircuitsError
+from ..errors import CircuitsError, Invalid
 from .requests.base import Request
 from .requests.steps import Steps
 
@@ -44,8 +44,8 @@ def drive(steps: Steps[T], answer: Answer, answer_all: AnswerAll | None = None) 
         steps.close()
 
 
-def together(*steps: Steps[Any]) -> Steps[list[Any]]:
-    """Run steps side by side: what all of them ask for next is asked for at once. Returns their results in order."""
+def gather(*steps: Steps[Any]) -> Steps[list[Any]]:
+    """Run steps side by side: the next requests of all of them are made at once. Returns their results in order."""
     results: list[Any] = [None] * len(steps)
     waiting: dict[int, Any] = {}
 
@@ -68,3 +68,11 @@ def together(*steps: Steps[Any]) -> Steps[list[Any]]:
         for step in steps:
             step.close()
     return results
+
+
+def catch_invalid(steps: Steps[T]) -> Steps[T | Invalid]:
+    """The result of `steps`, or the `Invalid` that they raise: for results that are reported but decide nothing."""
+    try:
+        return (yield from steps)
+    except Invalid as problem:
+        return problem

@@ -123,6 +123,60 @@ class CircuitParameters(Parameters):
             raise ValueError(f"contrast names only the task itself, {self.contrast[0]!r}; name others")
 
 
+class BootstrapParameters(AnyParameters):
+    """The number of resamples, for properties whose interval is a bootstrap."""
+
+    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
+
+
+class ControlParameters(AnyParameters):
+    """How many random control sets are drawn, for properties that compare a set with them."""
+
+    draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
+    control_seed: Annotated[int, Field(ge=0)] = 0
+
+
+class AccuracyScaleParameters(AnyParameters):
+    """Whether a difference of accuracies is in accuracy points or relative to the intact accuracy."""
+
+    definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
+        "absolute"
+    )
+
+
+class OverlapParameters(AnyParameters):
+    """Whether an overlap of two sets is reported over its chance level."""
+
+    over_chance: Annotated[bool, Field(description="subtract the mean Jaccard of random sets with as many heads and MLPs")] = False
+
+
+class SharedSetParameters(CircuitParameters):
+    """Parameters of properties that use the shared set S_P."""
+
+    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
+
+
+class RemovalParameters(SharedSetParameters):
+    """Parameters of properties that find shared sets and ablate them."""
+
+    ablation: Annotated[AblationName, Field(description="what removed components are replaced with")] = "zero"
+    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
+        default_factory=dict
+    )
+
+    @model_validator(mode="after")
+    def _ablation_fits(self) -> RemovalParameters:
+        check_ablation(self.ablation, self.ablation_options)
+        return self
+
+
+class OtherCircuit(BaseModel):
+    """The task whose shared set is ablated, where it is not the task that is measured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    task: TaskName
+
+
 def check_method(method: str, options: Mapping[str, Any], level: str, metric: str) -> None:
     """Raise `ValueError` when an attribution method does not work at a level or with a metric, or has no such option."""
     levels = METHODS.fact(method, "levels", (level,))

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.driver import drive, together
+from pytest_circuits.measurement.driver import drive, gather
 from pytest_circuits.measurement.requests import Describe, ask, ask_all, ask_together
 
 A, B, C = (Describe(ModelSource(name, name)) for name in "abc")
@@ -88,7 +88,7 @@ def test_steps_side_by_side_ask_for_everything_at_once():
             closed.append(True)
 
     def both():
-        return (yield from together(short(), long()))
+        return (yield from gather(short(), long()))
 
     assert drive(both(), named, answer_all) == ["a", ["a", "b", "c"]]
     assert (turns, closed) == ([["a", "a", "b"], ["c"]], [True])

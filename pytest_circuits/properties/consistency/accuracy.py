@@ -10,17 +10,18 @@ from ..parameters import Parameters, TaskName
 from ..payload import per_group
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.examples import examples, part
-from ..steps.finite import check_finite
+from ..steps.examples import part, split_examples
+from ..steps.numeric_checks import check_finite
 
-LISTED = 10  # groups that are named in the report
+LISTED = 10
+"""Groups named in the report."""
 
 
 class Accuracy(Parameters):
     """The share of evaluation examples that the intact model answers correctly; every group counts the same.
 
     A task with foils: the answer's logit is above all of theirs; without: all answer tokens are the argmax, teacher-forced.
-    Range [0, 1]. The accuracy gate plays no part: `min_accuracy` is ignored. With `split: in_sample` all examples
+    Range [0, 1]. There is no accuracy gate: `min_accuracy` is ignored. With `split: in_sample` all examples
     count. The report adds the chance level, the spread over groups and the groups with most mistakes. Invalid: too few groups.
     Interval: betting, over groups.
     """
@@ -29,18 +30,19 @@ class Accuracy(Parameters):
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the intact model's answers: the very measurement that the accuracy gate of other claims uses."""
+    """Measure the intact model, as the accuracy gate of other claims does; average its correctness over groups."""
     from ...stats.betting import grouped_mean_interval
 
-    p: Accuracy = claim.parameters
-    found = yield from examples(claim, p.task)
-    many = yield from ask(Ablate(claim.model, claim.tasks[p.task], ((),), metric=p.metric, part=part(p, "evaluation")))
-    check_finite(many.metric[0], f"values of {p.metric} on task {p.task!r}")
-    correct = many.correct[0]
-    names = found.groups(found.evaluation)
-    value, interval, count = grouped_mean_interval(correct, names, p.confidence)
+    parameters: Accuracy = claim.parameters
+    examples = yield from split_examples(claim, parameters.task)
+    evaluation = part(parameters, "evaluation")
+    outcome = yield from ask(Ablate(claim.model, claim.tasks[parameters.task], ((),), metric=parameters.metric, part=evaluation))
+    check_finite(outcome.metric[0], f"values of {parameters.metric} on task {parameters.task!r}")
+    correct = outcome.correct[0]
+    names = examples.evaluation_groups
+    value, interval, count = grouped_mean_interval(correct, names, parameters.confidence)
     spread = _spread(correct, names)
-    chance = found.encoded.chance
+    chance = examples.encoded.chance
     above = "clearly above" if interval[0] > chance else "not clearly above"
     guess = "nothing that can be guessed" if chance == 0 else f"{above} the {chance:.3f} that guessing or one constant answer reaches"
     details = {
@@ -55,10 +57,10 @@ def estimate(claim: Claim) -> Steps[Estimate]:
             f"groups: {spread['all_correct']} without a mistake, {spread['none_correct']} without a correct answer, "
             f"standard deviation {spread['standard_deviation']:.3f}{_worst(spread)}",
         ],
-        **found.as_dict(),
+        **examples.as_dict(),
     }
-    kept = per_group(correct, names, 0.0, 1.0)
-    return Estimate(value, interval, len(correct), p.confidence, "betting interval over groups", "accuracy", details, kept=kept)
+    payload = per_group(correct, names, 0.0, 1.0)
+    return Estimate(value, interval, len(correct), parameters.confidence, "betting interval over groups", "accuracy", details, kept=payload)
 
 
 def _spread(correct: Any, names: list[str]) -> dict[str, Any]:

@@ -12,14 +12,15 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from ...core.shares import Size, exact
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
-from ..parameters import CircuitParameters, Share, TaskName
+from ..parameters import BootstrapParameters, SharedSetParameters, TaskName
 from ..payload import frequencies
 from ..protocol import Claim, Property
-from ..steps.examples import chosen, empty_set, set_details
+from ..steps.circuits import cut_circuits
+from ..steps.examples import competent_task, describe_model
 from ..steps.known_units import check_names, known_mask, read_names
-from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled
+from ..steps.shared_sets import DiscoveredTask, discover_circuits, set_details, shared_units, unsettled_share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class CircuitMatch(CircuitParameters):
+class CircuitMatch(BootstrapParameters, SharedSetParameters):
     """The circuit C found on the discovery examples against a known circuit R: recall = |C∩R|/|R| by default.
 
     C is the shared set S_P, or with `circuit: mean` the top-K components by mean |score| (`p` plays no part then). R is given as `known`
@@ -48,15 +49,13 @@ class CircuitMatch(CircuitParameters):
         Literal["recall", "precision", "jaccard", "contains", "excludes"], Field(description="how the two circuits are compared")
     ] = "recall"
     circuit: Annotated[Literal["shared", "mean"], Field(description="the shared set S_P, or the top-K by mean |score|")] = "shared"
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
     @field_validator("known")
     @classmethod
-    def _written_right(cls, names: list[str] | None) -> list[str] | None:
+    def _well_written(cls, names: list[str] | None) -> list[str] | None:
         return None if names is None else list(check_names(names))
 
-    _read: tuple[str, ...] = PrivateAttr(())  # what stood in the file when the claim was read
+    _file_names: tuple[str, ...] = PrivateAttr(())  # what stood in the file when the claim was read
 
     @field_validator("file")
     @classmethod
@@ -70,26 +69,26 @@ class CircuitMatch(CircuitParameters):
         if (self.known is None) == (self.file is None):
             raise ValueError("give the known circuit as one of known ([L0H1, L1MLP]) and file")
         if self.file is not None:
-            self._read = read_names(self.file, _folder(info))
+            self._file_names = read_names(self.file, _folder(info))
         return self
 
     @property
     def names(self) -> tuple[str, ...]:
         """The known circuit."""
-        return self._read if self.known is None else tuple(self.known)
+        return self._file_names if self.known is None else tuple(self.known)
 
 
 def _folder(info: ValidationInfo) -> Path | None:
-    """Of the spec that is read; None for Python."""
+    """The folder of the spec that is read; None in Python."""
     return (info.context or {}).get("folder")
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The circuit as a mask [N], and how resamples of the groups give it: counts [B, G] → masks [B, N]."""
+class _Circuit:
+    """The circuit as a mask [N]; `resampled` gives that of resamples of the groups: counts [B, G] → masks [B, N]."""
 
     mask: Bools
-    again: Callable[[Any], Bools]
+    resampled: Callable[[Any], Bools]
     groups: int
 
 
@@ -97,103 +96,124 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the circuit on discovery examples; compare it, and its resamples, with the known one."""
     from ...stats.membership import random_match
 
-    p: CircuitMatch = claim.parameters
-    names = p.names
-    found = yield from discovered(claim, p.task)
-    known = known_mask(names, found.universe)
-    units = found.circuits.units
-    _check_room(p, len(names), found)
-    circuit = _mean(p, found) if p.circuit == "mean" else _shared(p, found)
+    parameters: CircuitMatch = claim.parameters
+    names = parameters.names
+    task = yield from competent_task(claim, parameters.task)
+    universe = yield from describe_model(claim)
+    discovered = yield from discover_circuits(claim, task)
+    circuits, groups = discovered.discovery, discovered.discovery_groups
+    known = known_mask(names, universe)
+    units = circuits.units
+    _check_room(parameters, len(names), universe.components)
+    circuit = _mean_circuit(parameters, discovered) if parameters.circuit == "mean" else _shared_set(parameters, discovered)
     labels = ["mlp" if is_mlp(unit) else "head" for unit in units]
     chance = random_match(circuit.mask, known, labels)
-    value, interval, kind, parts = _answer(p, found, circuit, known)
-    inside = [u for u, a, b in zip(units, circuit.mask, known, strict=True) if a and b]
+    value, interval, kind, parts = _compare(parameters, discovered, circuit, known)
+    pairs = list(zip(units, circuit.mask, known, strict=True))
+    frequency = dict(zip(units, circuits.members.mean(0), strict=True))
     details = {
-        "circuit": p.circuit,
-        "found": set_details([u for u, a in zip(units, circuit.mask, strict=True) if a], found.universe),
-        "known": set_details([u for u, b in zip(units, known, strict=True) if b], found.universe),
-        "both": inside,
-        "missing": [u for u, a, b in zip(units, circuit.mask, known, strict=True) if b and not a],
-        "extra": [u for u, a, b in zip(units, circuit.mask, known, strict=True) if a and not b],
-        "measures": {name: float(make(circuit.mask[None], known)[0]) for name, make in MEASURES.items()},
+        "circuit": parameters.circuit,
+        "found": set_details([unit for unit, found, _ in pairs if found], universe),
+        "known": set_details([unit for unit, _, expected in pairs if expected], universe),
+        "both": [unit for unit, found, expected in pairs if found and expected],
+        "missing": [unit for unit, found, expected in pairs if expected and not found],
+        "extra": [unit for unit, found, expected in pairs if found and not expected],
+        "measures": {name: float(measure(circuit.mask[None], known)[0]) for name, measure in MEASURES.items()},
         "chance": chance,
-        "frequency_of_known": {u: round(float(f), 4) for u, f, b in zip(units, found.circuits.members.mean(0), known, strict=True) if b},
+        "frequency_of_known": {unit: round(float(frequency[unit]), 4) for unit, _, expected in pairs if expected},
         "interval_parts": parts,
-        **found.common,
+        **discovered.details,
     }
-    details["notes"] = _told(p, details)
-    loose = p.circuit == "shared" and p.measure not in YES_OR_NO
-    return Estimate(
-        value, interval, len(found.circuits), p.confidence, kind, "circuit_match", details,
-        unsettled(p.p, len(found.circuits), "a match with it") if loose else None,
-        frequencies(found.circuits, found.groups) if p.circuit == "shared" else {}, shrinks=p.measure not in YES_OR_NO,
-    )  # fmt: skip
+    details["notes"] = _notes(parameters, details)
+    is_binary = parameters.measure in BINARY_MEASURES
+    n, unsettled, payload = len(circuits), None, {}
+    if parameters.circuit == "shared":
+        unsettled = None if is_binary else unsettled_share(parameters.p, n, "a match with it")
+        payload = frequencies(circuits, groups)
+    return Estimate(value, interval, n, parameters.confidence, kind, "circuit_match", details, unsettled, payload, shrinks=not is_binary)
 
 
-def _check_room(p: CircuitMatch, wanted: int, found: DiscoveredCircuits) -> None:
-    """Whether a circuit of this size could contain that many units at all."""
-    if p.measure != "contains" or p.threshold is not None:
+def _check_room(parameters: CircuitMatch, known: int, components: int) -> None:
+    """Raise `Invalid` where a circuit of the claim's size cannot contain that many known units."""
+    if parameters.measure != "contains" or parameters.threshold is not None:
         return
-    k = Size.parse(p.size).of(found.universe.components, p.rounding)
-    room = k if p.circuit == "mean" else int(k / exact(p.p))
-    if wanted > room:
-        why = f"circuits have {k} components" + ("" if p.circuit == "mean" else f", so at most {room} can be in {p.p:g} of them")
-        raise Invalid(f"the known circuit has {wanted} components, and {why}: it cannot be contained; raise size", {"k": k, "room": room})
+    k = Size.parse(parameters.size).of(components, parameters.rounding)
+    room = k if parameters.circuit == "mean" else int(k / exact(parameters.p))
+    if known > room:
+        why = f"circuits have {k} components" + (
+            "" if parameters.circuit == "mean" else f", so at most {room} can be in {parameters.p:g} of them"
+        )
+        raise Invalid(f"the known circuit has {known} components, and {why}: it cannot be contained; raise size", {"k": k, "room": room})
 
 
-def _shared(p: CircuitMatch, found: DiscoveredCircuits) -> _Found:
+def _shared_set(parameters: CircuitMatch, discovered: DiscoveredTask) -> _Circuit:
     from ...stats.overlap import group_tallies, shared_rows
 
-    mask = found.circuits.shared_mask(p.p)
-    if not mask.any():
-        raise empty_set(p, p.task, int(found.circuits.counts.max()), len(found.circuits))
-    tallies, sizes = group_tallies(found.circuits.members, found.groups)
-    return _Found(mask, lambda counts: shared_rows(counts, tallies, sizes, p.p), len(sizes))
+    circuits = discovered.discovery
+    shared_units(circuits, parameters.p, parameters.task, parameters.threshold)  # refuses an empty set
+    tallies, sizes = group_tallies(circuits.members, discovered.discovery_groups)
+    return _Circuit(circuits.shared_mask(parameters.p), lambda counts: shared_rows(counts, tallies, sizes, parameters.p), len(sizes))
 
 
-def _mean(p: CircuitMatch, found: DiscoveredCircuits) -> _Found:
+def _mean_circuit(parameters: CircuitMatch, discovered: DiscoveredTask) -> _Circuit:
     import numpy as np
 
     from ...stats.bootstrap import weighted_means
     from ...stats.groups import group_sums
 
-    scores = found.scores.values.astype(np.float64)
-    sums, sizes = group_sums(scores if p.contrast else np.abs(scores), found.groups)
+    attribution = discovered.discovery_scores
+    scores = attribution.values.astype(np.float64)
+    sums, sizes = group_sums(scores if parameters.contrast else np.abs(scores), discovered.discovery_groups)
 
-    def again(counts: Any) -> Bools:
+    def resampled(counts: Any) -> Bools:
         means = weighted_means(counts, sums, sizes).astype(np.float32)
-        members: Bools = chosen(replace(found.scores, values=means), p).members
+        members: Bools = cut_circuits(replace(attribution, values=means), parameters).members
         return members
 
-    mask = again(np.ones((1, len(sizes)), np.int64))[0]
+    mask = resampled(np.ones((1, len(sizes)), np.int64))[0]
     if not mask.any():
-        raise Invalid(f"the mean circuit of task {p.task!r} is empty: no component has {p.threshold or 0:g} of the mean scores' sum")
-    return _Found(mask, again, len(sizes))
+        raise Invalid(
+            f"the mean circuit of task {parameters.task!r} is empty: no component has {parameters.threshold or 0:g} of the sum of "
+            "mean scores",
+            code=ReasonCode.NO_CIRCUIT,
+        )
+    return _Circuit(mask, resampled, len(sizes))
 
 
-def _answer(
-    p: CircuitMatch, found: DiscoveredCircuits, circuit: _Found, known: Bools
+def _compare(
+    parameters: CircuitMatch, discovered: DiscoveredTask, circuit: _Circuit, known: Bools
 ) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
     from ...stats import bootstrap, membership
 
-    measure = MEASURES[p.measure]
-    if p.measure not in YES_OR_NO:
+    circuits = discovered.discovery
+    measure = MEASURES[parameters.measure]
+    if parameters.measure not in BINARY_MEASURES:
         value, interval, parts = bootstrap.bootstrap_interval(
-            lambda counts: measure(circuit.again(counts), known), [circuit.groups], p.confidence, 0, p.resamples, 0.0, 1.0
+            lambda counts: measure(circuit.resampled(counts), known),
+            [circuit.groups],
+            parameters.confidence,
+            0,
+            parameters.resamples,
+            0.0,
+            1.0,
         )
         return value, interval, "bias-corrected bootstrap over groups; approximate", parts
     value = float(measure(circuit.mask[None], known)[0])
-    if p.circuit == "mean":
+    if parameters.circuit == "mean":
         between, yes = membership.support(
-            lambda counts: measure(circuit.again(counts), known) == 1, circuit.groups, p.confidence, 0, p.resamples
+            lambda counts: measure(circuit.resampled(counts), known) == 1, circuit.groups, parameters.confidence, 0, parameters.resamples
         )
         parts, kind = {"share_of_resamples": yes}, "share of bootstrap resamples; approximate"
     else:
         between, rows = membership.frequent(
-            found.circuits.members[:, known], found.groups, p.p, p.confidence, inside=p.measure == "contains"
+            circuits.members[:, known],
+            discovered.discovery_groups,
+            parameters.p,
+            parameters.confidence,
+            inside=parameters.measure == "contains",
         )
-        names = [u for u, b in zip(found.circuits.units, known, strict=True) if b]
-        parts = {"frequencies": {u: [round(float(x), 4) for x in row] for u, row in zip(names, rows, strict=True)}}
+        names = [unit for unit, expected in zip(circuits.units, known, strict=True) if expected]
+        parts = {"frequencies": {name: [round(float(end), 4) for end in row] for name, row in zip(names, rows, strict=True)}}
         kind = "betting interval of each unit's frequency over groups"
     return value, (min(value, between[0]), max(value, between[1])), kind, parts
 
@@ -226,12 +246,12 @@ def _excludes(rows: Bools, known: Bools) -> Floats:
 
 
 MEASURES = {"recall": _recall, "precision": _precision, "jaccard": _jaccard, "contains": _contains, "excludes": _excludes}
-YES_OR_NO = ("contains", "excludes")
+BINARY_MEASURES = ("contains", "excludes")
 
 
-def _told(p: CircuitMatch, details: dict[str, Any]) -> list[str]:
+def _notes(parameters: CircuitMatch, details: dict[str, Any]) -> list[str]:
     found, known, chance = details["found"], details["known"], details["chance"]
-    what = f"shared set (P = {p.p:g})" if p.circuit == "shared" else "mean circuit"
+    what = f"shared set (P = {parameters.p:g})" if parameters.circuit == "shared" else "mean circuit"
     lines = [
         f"{what} of {found['size']} components ({found['heads']} heads, {found['mlps']} MLPs) has {len(details['both'])} of the "
         f"{known['size']} known ones; random sets with as many heads and MLPs: {chance['overlap']:.2f} on average, "

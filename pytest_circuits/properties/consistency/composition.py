@@ -12,7 +12,7 @@ from ...measurement.requests import Steps
 from ..parameters import CircuitParameters, TaskName
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.evaluated import evaluated
+from ..steps.circuits import find_evaluation_circuits
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet
@@ -42,32 +42,32 @@ WORDS = {
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the attribution; average the shares over the evaluation examples."""
+    """Find the circuits of the evaluation examples; average the shares over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
-    p: Composition = claim.parameters
-    found = yield from evaluated(claim, p.task)
-    shares = _shares(found.circuits, found.universe)
-    value, interval, groups = grouped_mean_interval(shares[p.what], found.groups, p.confidence)
-    means = {name: float(one.mean()) for name, one in shares.items()}
-    chance = _chance(found.circuits, found.universe)
+    parameters: Composition = claim.parameters
+    evaluation = yield from find_evaluation_circuits(claim, parameters.task)
+    shares = _shares(evaluation.circuits, evaluation.universe)
+    value, interval, groups = grouped_mean_interval(shares[parameters.what], evaluation.groups, parameters.confidence)
+    means = {name: float(share.mean()) for name, share in shares.items()}
+    chance = _chance(evaluation.circuits, evaluation.universe)
     details = {
-        "what": p.what,
+        "what": parameters.what,
         "means": means,
         "chance": chance,
-        "mean_counts": {"heads": means["head_share_of_heads"] * found.universe.layers * found.universe.heads,
-                        "mlps": means["mlp_share_of_mlps"] * found.universe.layers},
-        "per_layer": _per_layer(found.circuits, found.universe),
+        "mean_counts": {"heads": means["head_share_of_heads"] * evaluation.universe.layers * evaluation.universe.heads,
+                        "mlps": means["mlp_share_of_mlps"] * evaluation.universe.layers},
+        "per_layer": _per_layer(evaluation.circuits, evaluation.universe),
         "groups_evaluated": groups,
         "notes": [
-            f"circuits have {found.circuits.members.sum(1).mean():.3g} of {found.universe.components} components on average: "
+            f"circuits have {evaluation.circuits.members.sum(1).mean():.3g} of {evaluation.universe.components} components on average: "
             f"{means['mlp_share']:.0%} of a circuit are MLPs; it holds {means['head_share_of_heads']:.0%} of the heads and "
             f"{means['mlp_share_of_mlps']:.0%} of the MLPs",
-            f"random circuits of the same sizes: {chance[p.what]:.3f}",
+            f"random circuits of the same sizes: {chance[parameters.what]:.3f}",
         ],
-        **found.common,
+        **evaluation.details,
     }  # fmt: skip
-    return Estimate(value, interval, len(found.groups), p.confidence, "betting interval over groups", "composition", details)
+    return Estimate(value, interval, len(evaluation.groups), parameters.confidence, "betting interval over groups", "composition", details)
 
 
 def _shares(circuits: CircuitSet, universe: Universe) -> dict[str, Any]:
@@ -81,9 +81,9 @@ def _shares(circuits: CircuitSet, universe: Universe) -> dict[str, Any]:
 
 
 def _chance(circuits: CircuitSet, universe: Universe) -> dict[str, float]:
-    """The same of random circuits of the same sizes: every component is as likely as any other."""
-    any_of_all = float(circuits.members.sum(1).mean()) / universe.components
-    return {"mlp_share": 1 / (universe.heads + 1), "head_share_of_heads": any_of_all, "mlp_share_of_mlps": any_of_all}
+    """The expected shares of random circuits of the same sizes, in which every component is equally likely."""
+    expected = float(circuits.members.sum(1).mean()) / universe.components
+    return {"mlp_share": 1 / (universe.heads + 1), "head_share_of_heads": expected, "mlp_share_of_mlps": expected}
 
 
 def _per_layer(circuits: CircuitSet, universe: Universe) -> dict[str, list[float]]:

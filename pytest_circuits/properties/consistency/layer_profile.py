@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from ...attribution import METHODS
 from ...core.units import layer_of
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
 from ..parameters import CircuitParameters, TaskName
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.evaluated import EvaluatedCircuits, evaluated
+from ..steps.circuits import EvaluationCircuits, find_evaluation_circuits
 
 PARTS = ("early", "middle", "late")
 
@@ -53,51 +53,63 @@ def third(layer: int, layers: int) -> str:
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the attribution; average the share of these layers over the evaluation examples."""
+    """Find the circuits of the evaluation examples; average the share of these layers over the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
-    p: LayerProfile = claim.parameters
-    found = yield from evaluated(claim, p.task)
-    total = found.universe.layers
-    inside = _layers(p, total)
-    profiles = _profiles(found)
-    value, interval, groups = grouped_mean_interval(profiles[p.weight][:, inside].sum(1), found.groups, p.confidence)
+    parameters: LayerProfile = claim.parameters
+    evaluation = yield from find_evaluation_circuits(claim, parameters.task)
+    total = evaluation.universe.layers
+    inside = _layers(parameters, total)
+    profiles = _profiles(evaluation)
+    value, interval, groups = grouped_mean_interval(profiles[parameters.weight][:, inside].sum(1), evaluation.groups, parameters.confidence)
     mean = {weight: [round(float(x), 6) for x in profile.mean(0)] for weight, profile in profiles.items()}
     chance = len(inside) / total
-    thirds = {name: sum(x for i, x in enumerate(mean[p.weight]) if third(i, total) == name) for name in PARTS}
-    biased = METHODS.fact(p.attribution, "sums_readers")
-    bias = [f"scores of {p.attribution} are sums over readers, which favours early layers"] if biased else []
+    thirds = {name: sum(x for i, x in enumerate(mean[parameters.weight]) if third(i, total) == name) for name in PARTS}
+    biased = METHODS.fact(parameters.attribution, "sums_readers")
+    bias = [f"scores of {parameters.attribution} are sums over readers, which favours early layers"] if biased else []
     details = {
         "layers": inside,
-        "weight": p.weight,
+        "weight": parameters.weight,
         "chance": chance,
         "thirds": thirds,
         "share_per_layer": mean,
-        "count_per_layer": [round(float(x), 4) for x in _counts(found).mean(0)],
+        "count_per_layer": [round(float(x), 4) for x in _counts(evaluation).mean(0)],
         "groups_evaluated": groups,
         "notes": [
-            f"{'components' if p.weight == 'count' else '|score| of the components'} of circuits in {_range(inside)} of "
+            f"{'components' if parameters.weight == 'count' else '|score| of the components'} of circuits in {_range(inside)} of "
             f"layers 0–{total - 1}: {value:.3f}; of random circuits: {chance:.3f}",
-            "per layer: " + ", ".join(f"{x:.0%}" for x in mean[p.weight]),
+            "per layer: " + ", ".join(f"{x:.0%}" for x in mean[parameters.weight]),
             *bias,
         ],
-        **found.common,
+        **evaluation.details,
     }
-    return Estimate(value, interval, len(found.groups), p.confidence, "betting interval over groups", "layer_profile", details)
+    return Estimate(
+        value, interval, len(evaluation.groups), parameters.confidence, "betting interval over groups", "layer_profile", details
+    )
 
 
-def _layers(p: LayerProfile, total: int) -> list[int]:
-    """The numbers of the layers that the claim is about. Raises `Invalid` for none, all, or those that the model does not have."""
-    if p.layers is not None:
-        if p.layers[1] >= total:
-            raise Invalid(f"layers {p.layers[0]}–{p.layers[1]} are asked for, but this model has layers 0–{total - 1}", {"layers": total})
-        inside = list(range(p.layers[0], p.layers[1] + 1))
+def _layers(parameters: LayerProfile, total: int) -> list[int]:
+    """The layers of the claim, by number. Raises `Invalid` for none, all, or layers that the model does not have."""
+    if parameters.layers is not None:
+        if parameters.layers[1] >= total:
+            raise Invalid(
+                f"the claim is about layers {parameters.layers[0]}–{parameters.layers[1]}, and this model has layers 0–{total - 1}",
+                {"layers": total},
+                code=ReasonCode.NO_LAYERS,
+            )
+        inside = list(range(parameters.layers[0], parameters.layers[1] + 1))
     else:
-        inside = [layer for layer in range(total) if third(layer, total) == p.part]
+        inside = [layer for layer in range(total) if third(layer, total) == parameters.part]
     if not inside:
-        raise Invalid(f"a model of {total} layers has none in its {p.part} third; name layers: [first, last] instead", {"layers": total})
+        raise Invalid(
+            f"a model of {total} layers has none in its {parameters.part} third; name layers: [first, last] instead",
+            {"layers": total},
+            code=ReasonCode.NO_LAYERS,
+        )
     if len(inside) == total:
-        raise Invalid(f"these are all {total} layers of the model: every circuit lies in them", {"layers": total})
+        raise Invalid(
+            f"these are all {total} layers of the model: every circuit lies in them", {"layers": total}, code=ReasonCode.NO_LAYERS
+        )
     return inside
 
 
@@ -105,25 +117,25 @@ def _range(inside: list[int]) -> str:
     return f"layer {inside[0]}" if len(inside) == 1 else f"layers {inside[0]}–{inside[-1]}"
 
 
-def _counts(found: EvaluatedCircuits) -> Any:
+def _counts(evaluation: EvaluationCircuits) -> Any:
     """How many components of each layer are in each circuit; [n, L]."""
-    return _by_layer(found, found.circuits.members.astype(float))
+    return _by_layer(evaluation, evaluation.circuits.members.astype(float))
 
 
-def _profiles(found: EvaluatedCircuits) -> dict[str, Any]:
+def _profiles(evaluation: EvaluationCircuits) -> dict[str, Any]:
     """The share of each layer in each circuit, by count and by |score|; [n, L], rows sum to 1."""
     import numpy as np
 
-    counts = _counts(found)
-    scores = _by_layer(found, np.where(found.circuits.members, np.abs(found.scores).astype(float), 0.0))
+    counts = _counts(evaluation)
+    scores = _by_layer(evaluation, np.where(evaluation.circuits.members, np.abs(evaluation.scores).astype(float), 0.0))
     return {"count": counts / counts.sum(1, keepdims=True), "attribution": scores / scores.sum(1, keepdims=True)}
 
 
-def _by_layer(found: EvaluatedCircuits, values: Any) -> Any:
+def _by_layer(evaluation: EvaluationCircuits, values: Any) -> Any:
     import numpy as np
 
-    sums = np.zeros((len(values), found.universe.layers))
-    np.add.at(sums.T, [layer_of(unit) for unit in found.circuits.units], values.T)
+    sums = np.zeros((len(values), evaluation.universe.layers))
+    np.add.at(sums.T, [layer_of(unit) for unit in evaluation.circuits.units], values.T)
     return sums
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps, ask_all
-from ..parameters import AblationName, CircuitParameters, Options, Share, TaskName, check_ablation
+from ..parameters import AccuracyScaleParameters, ControlParameters, OtherCircuit, RemovalParameters, TaskName
 from ..payload import per_draw
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.controls import OtherCircuit, ablation, compare, control_details, drawn, known_control, rank_told, ranked, shared_set
-from ..steps.examples import set_details
-from ..steps.removal import shown
+from ..steps.controls import (
+    control_contrast,
+    control_details,
+    control_rank,
+    discover_controlled_set,
+    draw_control_sets,
+    format_rank,
+    known_control,
+)
+from ..steps.removal import ablation_request
+from ..steps.shared_sets import format_set, set_details
 
 
-class Necessity(CircuitParameters):
+class Necessity(ControlParameters, AccuracyScaleParameters, RemovalParameters):
     """necessity = acc(control removed) − acc(S_P removed), on evaluation examples.
 
     S_P is the shared set of the discovery examples; a control is a random set of the same size (`c3`: as many heads
@@ -31,57 +39,46 @@ class Necessity(CircuitParameters):
     """
 
     task: TaskName
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    ablation: Annotated[AblationName, Field(description="what removed components are replaced with")] = "zero"
-    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts, positions")] = Field(
-        default_factory=dict
-    )
     control: Annotated[str, AfterValidator(known_control), Field(description="c3, c3_parity, c3_any, c3_typed_layer or c3_matched")] = "c3"
-    draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
-    control_seed: Annotated[int, Field(ge=0)] = 0
-    definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
-        "absolute"
-    )
     circuit: Annotated[OtherCircuit | None, Field(description="remove another task's shared set: {task: …}")] = None
-
-    @model_validator(mode="after")
-    def _ablation_fits(self) -> Necessity:
-        check_ablation(self.ablation, self.ablation_options)
-        return self
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
     """Find S_P, draw the controls, remove each, compare accuracies."""
-    p: Necessity = claim.parameters
-    found = yield from shared_set(claim)
-    draws = yield from drawn(claim, found.units, found.universe)
-    removed, control = yield from ask_all([ablation(claim, [found.units], "remove"), ablation(claim, draws.sets, "remove")])
+    parameters: Necessity = claim.parameters
+    target = yield from discover_controlled_set(claim)
+    controls = yield from draw_control_sets(claim, target.units, target.universe)
+    task = parameters.task
+    removed, control = yield from ask_all([ablation_request(claim, task, [target.units]), ablation_request(claim, task, controls.sets)])
 
-    value, interval, parts = compare(p, control, removed, found.intact, found.groups)
+    intact = target.task.intact
+    value, interval, parts = control_contrast(parameters, control, removed, intact, target.groups)
     accuracies = control.correct.mean(1)
     accuracy = float(removed.correct[0].mean())
-    about = control_details(p.control, found.units, found.universe, draws, control)
+    drawn = control_details(parameters.control, target.units, target.universe, controls, control)
     details: dict[str, Any] = {
-        "shared_set": set_details(found.units, found.universe),
-        "circuit_of": found.source,
-        "accuracy": found.intact.accuracy,
+        "shared_set": set_details(target.units, target.universe),
+        "circuit_of": target.source,
+        "accuracy": intact.accuracy,
         "accuracy_without_shared_set": accuracy,
         "accuracy_without_control": float(accuracies.mean()),
-        "control": about,
-        **ranked(-accuracy, -accuracies, about["distinct_sets"]),
+        "control": drawn,
+        **control_rank(-accuracy, -accuracies, drawn["distinct_sets"]),
         "interval_parts": parts,
-        "ablation": p.ablation,
-        **found.examples.as_dict(),
+        "ablation": parameters.ablation,
+        **target.task.examples.as_dict(),
     }
     details["notes"] = [
-        f"removed: shared set of {found.source} {shown(found.units)}",
-        f"accuracy: intact {found.intact.accuracy:.3f}, without the shared set {accuracy:.3f}, without a control "
-        f"({p.control}, {about['draws']} draws) {accuracies.mean():.3f} on average, {accuracies.min():.3f} at least",
-        rank_told(details),
+        f"removed: shared set of {target.source} {format_set(target.units)}",
+        f"accuracy: intact {intact.accuracy:.3f}, without the shared set {accuracy:.3f}, without a control "
+        f"({parameters.control}, {drawn['draws']} draws) {accuracies.mean():.3f} on average, {accuracies.min():.3f} at least",
+        format_rank(details),
     ]
     kind = "betting interval over groups and t interval over draws, in quadrature"
-    kept = {} if p.definition == "relative" else per_draw(control.correct - removed.correct[0].astype(float), found.groups, parts)
-    return Estimate(value, interval, len(found.groups), p.confidence, kind, "necessity", details, kept={**kept, **found.kept})
+    payload = dict(target.payload)
+    if parameters.definition != "relative":
+        payload = {**per_draw(control.correct - removed.correct[0].astype(float), target.groups, parts), **payload}
+    return Estimate(value, interval, len(target.groups), parameters.confidence, kind, "necessity", details, kept=payload)
 
 
 NECESSITY = Property(

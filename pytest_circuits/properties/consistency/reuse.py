@@ -9,13 +9,15 @@ from pydantic import Field, model_validator
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid
+from ...measurement.driver import catch_invalid
 from ...measurement.requests import Steps
-from ..parameters import CircuitParameters, Share, TaskName
+from ..parameters import SharedSetParameters, TaskName
 from ..payload import frequencies, per_group
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.examples import check_share, circuits, describe, examples, intact, set_details
-from ..steps.removal import DiscoveredTask, attempt, discovered, shown
+from ..steps.examples import competent_task, describe_model
+from ..steps.removal import discover_removable_set
+from ..steps.shared_sets import SharedSetTask, discover_circuits, format_set, most_frequent, set_details
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet
@@ -24,7 +26,7 @@ HALVES = 20
 """Random splits of the discovery groups into halves."""
 
 
-class Reuse(CircuitParameters):
+class Reuse(SharedSetParameters):
     """reuse@P = mean over evaluation examples of |C_i ∩ S_P| / |C_i|.
 
     C_i is the top-K circuit of example i, S_P the components in at least a share P of the discovery examples'
@@ -36,7 +38,6 @@ class Reuse(CircuitParameters):
     """
 
     task: TaskName
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
     definition: Annotated[Literal["coverage", "size"], Field(description="coverage: |C∩S|/|C|; size: min(|S|,k)/k")] = "coverage"
     beside: Annotated[
         list[TaskName],
@@ -54,44 +55,41 @@ class Reuse(CircuitParameters):
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the attribution of all examples and the intact model's answers; compare the two sides of the split."""
+    """Find the shared set of the discovery examples; average its coverage of the circuits of the evaluation examples."""
     from ...stats.betting import grouped_mean_interval
 
-    p: Reuse = claim.parameters
-    found = yield from examples(claim, p.task)
-    outcome = yield from intact(claim, p.task, found)
-    universe = yield from describe(claim)
-    every = yield from circuits(claim, p.task)
-    discovery, evaluation = every.take(found.discovery), every.take(found.evaluation)
-    check_share(p.p, len(discovery))
-    shared = discovery.shared_mask(p.p)
-    names = [u for u, inside in zip(every.units, shared, strict=True) if inside]
-    coverage = evaluation.coverage(shared, p.definition)
-    groups = found.groups(found.evaluation)
-    value, interval, count = grouped_mean_interval(coverage, groups, p.confidence)
+    parameters: Reuse = claim.parameters
+    task = yield from competent_task(claim, parameters.task)
+    universe = yield from describe_model(claim)
+    discovered = yield from discover_circuits(claim, task)
+    circuits, discovery = discovered.circuits, discovered.discovery
+    evaluation, groups = circuits.take(task.examples.evaluation), task.groups
+    mask = discovery.shared_mask(parameters.p)
+    shared = discovery.shared(parameters.p)
+    coverage = evaluation.coverage(mask, parameters.definition)
+    value, interval, count = grouped_mean_interval(coverage, groups, parameters.confidence)
     beside: dict[str, Any] = {}
-    for task in (one for one in p.beside if one != p.task):
-        other = yield from attempt(discovered(claim, task))
-        beside[task] = _beside(other, evaluation, groups, p.definition)
-    frequency = discovery.counts / len(discovery)
-    order = sorted(range(len(every.units)), key=lambda i: (-frequency[i], i))[:10]
+    for name in parameters.beside:
+        if name != parameters.task:
+            other = yield from catch_invalid(discover_removable_set(claim, name))
+            beside[name] = _beside(other, evaluation, groups, parameters.definition)
     details = {
-        "shared_set": set_details(names, universe),
-        "empty_shared_set": not names,
-        "most_frequent": {every.units[i]: round(float(frequency[i]), 4) for i in order},
-        "circuit_size": int(every.members.sum(1).max()),
+        "shared_set": set_details(shared, universe),
+        "empty_shared_set": not shared,
+        "most_frequent": most_frequent(discovery),
+        "circuit_size": int(circuits.members.sum(1).max()),
         "universe": universe.components,
-        "examples_without_circuit": int((~every.members.any(1)).sum()),
-        "accuracy": outcome.accuracy,
+        "examples_without_circuit": int((~circuits.members.any(1)).sum()),
+        "accuracy": task.intact.accuracy,
         "groups_evaluated": count,
-        "chance": _chance(evaluation, shared, groups) if p.definition == "coverage" else None,
-        "noise_ceiling": _ceiling(discovery, found.groups(found.discovery), p),
+        "chance": _chance(evaluation, mask, groups) if parameters.definition == "coverage" else None,
+        "noise_ceiling": _ceiling(discovery, discovered.discovery_groups, parameters),
         "beside": beside,
-        **found.as_dict(),
+        **task.examples.as_dict(),
     }
-    details["notes"] = _told(details, names, len(discovery))
-    kept = per_group(coverage, groups, 0.0, 1.0) | frequencies(discovery, found.groups(found.discovery))
-    return Estimate(value, interval, len(coverage), p.confidence, "betting interval over groups", "reuse", details, kept=kept)
+    details["notes"] = _notes(details, shared, len(discovery))
+    payload = per_group(coverage, groups, 0.0, 1.0) | frequencies(discovery, discovered.discovery_groups)
+    return Estimate(value, interval, len(coverage), parameters.confidence, "betting interval over groups", "reuse", details, kept=payload)
 
 
 def _mean(coverage: Any, groups: list[str]) -> float:
@@ -100,8 +98,8 @@ def _mean(coverage: Any, groups: list[str]) -> float:
     return float(group_means(coverage, groups)[0].mean())
 
 
-def _beside(other: DiscoveredTask | Invalid, evaluation: CircuitSet, groups: list[str], definition: str) -> dict[str, Any]:
-    """What another task's shared set would score on these circuits, or why it has none."""
+def _beside(other: SharedSetTask | Invalid, evaluation: CircuitSet, groups: list[str], definition: str) -> dict[str, Any]:
+    """The score of another task's shared set on these circuits, or why it has none."""
     if isinstance(other, Invalid):
         return {"reuse": None, "reason": str(other)}
     coverage = evaluation.coverage(_mask(evaluation, other.shared), definition)
@@ -111,8 +109,8 @@ def _beside(other: DiscoveredTask | Invalid, evaluation: CircuitSet, groups: lis
 def _mask(circuits: CircuitSet, names: tuple[str, ...]) -> Any:
     import numpy as np
 
-    inside = set(names)
-    return np.asarray([unit in inside for unit in circuits.units], dtype=bool)
+    members = set(names)
+    return np.asarray([unit in members for unit in circuits.units], dtype=bool)
 
 
 def _chance(evaluation: CircuitSet, shared: Any, groups: list[str]) -> float:
@@ -125,7 +123,7 @@ def _chance(evaluation: CircuitSet, shared: Any, groups: list[str]) -> float:
     return _mean(np.where(size > 0, hits / np.maximum(size, 1), 0.0), groups)
 
 
-def _ceiling(discovery: CircuitSet, groups: list[str], p: Reuse) -> float | None:
+def _ceiling(discovery: CircuitSet, groups: list[str], parameters: Reuse) -> float | None:
     """S_P of one random half of the discovery groups scored on the other, both ways, mean over `HALVES` splits; None for too few."""
     import numpy as np
 
@@ -139,23 +137,23 @@ def _ceiling(discovery: CircuitSet, groups: list[str], p: Reuse) -> float | None
             inside, outside = np.flatnonzero(side), np.flatnonzero(~side)
             if not len(inside) or not len(outside):
                 return None
-            mask = discovery.take(inside).shared_mask(p.p)
-            scores.append(_mean(discovery.take(outside).coverage(mask, p.definition), [groups[int(i)] for i in outside]))
+            mask = discovery.take(inside).shared_mask(parameters.p)
+            scores.append(_mean(discovery.take(outside).coverage(mask, parameters.definition), [groups[int(i)] for i in outside]))
     return float(np.mean(scores))
 
 
-def _told(d: dict[str, Any], names: list[str], discovery: int) -> list[str]:
-    size = f"circuits have {d['circuit_size']} of {d['universe']} components"
-    found = f"shared set of {discovery} discovery examples: {shown(names)}; {size}"
-    if not names:
-        top = ", ".join(f"{unit} {share:.0%}" for unit, share in list(d["most_frequent"].items())[:5])
-        found = f"the shared set is empty; most frequent: {top}"
-    context = [
-        f"{name} {value:.2f}" for name, value in (("random sets", d["chance"]), ("noise ceiling", d["noise_ceiling"])) if value is not None
-    ]
-    others = [f"set of {task} {'none' if one['reuse'] is None else format(one['reuse'], '.2f')}" for task, one in d["beside"].items()]
-    compared = [f"for comparison: {', '.join([*context, *others])}"] if context or others else []
-    return [found, f"accuracy of the intact model: {d['accuracy']:.3f}", *compared]
+def _notes(details: dict[str, Any], shared: tuple[str, ...], discovery: int) -> list[str]:
+    size = f"circuits have {details['circuit_size']} of {details['universe']} components"
+    described = f"shared set of {discovery} discovery examples: {format_set(shared)}; {size}"
+    if not shared:
+        top = ", ".join(f"{unit} {share:.0%}" for unit, share in list(details["most_frequent"].items())[:5])
+        described = f"the shared set is empty; most frequent: {top}"
+    levels = (("random sets", details["chance"]), ("noise ceiling", details["noise_ceiling"]))
+    context = [f"{name} {value:.2f}" for name, value in levels if value is not None]
+    for task, other in details["beside"].items():
+        context.append(f"set of {task} {'none' if other['reuse'] is None else format(other['reuse'], '.2f')}")
+    compared = [f"for comparison: {', '.join(context)}"] if context else []
+    return [described, f"accuracy of the intact model: {details['accuracy']:.3f}", *compared]
 
 
 REUSE = Property(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from ...core.shares import Size
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
-from ..parameters import CircuitParameters, Share, TaskName
+from ..parameters import BootstrapParameters, SharedSetParameters, TaskName
 from ..protocol import Claim, Property
-from ..steps.examples import set_details
-from ..steps.shared_sets import DiscoveredCircuits, discovered, unsettled
-
-if TYPE_CHECKING:
-    from ...core.results import Attribution
+from ..steps.examples import competent_task, describe_model
+from ..steps.shared_sets import DiscoveredTask, discover_circuits, most_frequent, set_details, unsettled_share
 
 
-class SharedSize(CircuitParameters):
+class SharedSize(BootstrapParameters, SharedSetParameters):
     """|S_P| / N, the share of all components that are in at least a share P of the discovery examples' circuits.
 
     `of: circuit` divides by the circuit size K instead (with `threshold`, by the mean size of the circuits): what share of
@@ -30,75 +27,79 @@ class SharedSize(CircuitParameters):
     """
 
     task: TaskName
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
     of: Annotated[Literal["universe", "circuit"], Field(description="what the size is a share of: all components, or a circuit")] = (
         "universe"
     )
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for the attribution; bootstrap the size of the shared set."""
+    """Find the shared set of the discovery examples; bootstrap its size."""
     import numpy as np
 
     from ...stats import bootstrap, membership, overlap
 
-    p: SharedSize = claim.parameters
-    found = yield from discovered(claim, p.task)
-    n = len(found.circuits)
-    mean = float(found.circuits.members.sum(1).mean())
+    parameters: SharedSize = claim.parameters
+    task = yield from competent_task(claim, parameters.task)
+    universe = yield from describe_model(claim)
+    discovered = yield from discover_circuits(claim, task)
+    circuits = discovered.discovery
+    n = len(circuits)
+    mean = float(circuits.members.sum(1).mean())
     if mean == 0:
-        raise Invalid(f"none of the {n} discovery examples of task {p.task!r} has a circuit", {"discovery": n})
-    whole = _whole(p, found, mean)
-    tallies, sizes = overlap.group_tallies(found.circuits.members, found.groups)
+        raise Invalid(
+            f"none of the {n} discovery examples of task {parameters.task!r} has a circuit", {"discovery": n}, code=ReasonCode.NO_CIRCUIT
+        )
+    whole = _whole(parameters, discovered, mean)
+    tallies, sizes = overlap.group_tallies(circuits.members, discovered.discovery_groups)
 
     def statistic(counts: Any) -> Any:
-        count = overlap.shared_rows(counts, tallies, sizes, p.p).sum(1)
-        if p.of == "circuit" and p.threshold is not None:
+        count = overlap.shared_rows(counts, tallies, sizes, parameters.p).sum(1)
+        if parameters.of == "circuit" and parameters.threshold is not None:
             return count * (counts @ sizes) / np.maximum((counts @ tallies).sum(1), 1)
         return count / whole
 
-    value, interval, parts = bootstrap.bootstrap_interval(statistic, [len(sizes)], p.confidence, 0, p.resamples, *_limits(p))
-    # resampling hardly ever moves a component across P that is a few points from it, and the population may well have it on the other side
-    maybe = int(membership.possible(tallies, sizes, p.p, p.confidence).sum())
-    interval = interval[0], max(interval[1], min(maybe / whole, _limits(p)[1]))
-    parts["possible"] = maybe
-    names = found.circuits.shared(p.p)
-    shared = set_details(names, found.universe)
-    of = f"{found.universe.components} components" if p.of == "universe" else f"a circuit of {whole:.3g}"
+    value, interval, parts = bootstrap.bootstrap_interval(
+        statistic, [len(sizes)], parameters.confidence, 0, parameters.resamples, *_limits(parameters)
+    )
+    # resampling rarely moves a component across P that is a few points away, though in the population it may lie on the other side
+    possible = int(membership.possible(tallies, sizes, parameters.p, parameters.confidence).sum())
+    interval = interval[0], max(interval[1], min(possible / whole, _limits(parameters)[1]))
+    parts["possible"] = possible
+    names = circuits.shared(parameters.p)
+    shared = set_details(names, universe)
+    of = f"{universe.components} components" if parameters.of == "universe" else f"a circuit of {whole:.3g}"
     set_words = f"{shared['heads']} heads and {shared['mlps']} MLPs" if names else "it is empty"
-    frequency = found.circuits.counts / n
-    order = sorted(range(len(frequency)), key=lambda i: (-frequency[i], i))[:10]
     details = {
         "shared_set": shared,
         "empty_shared_set": not names,
         "count": len(names),
-        "of": p.of,
+        "of": parameters.of,
         "divided_by": whole,
         "mean_circuit_size": mean,
-        "most_frequent": {found.circuits.units[i]: round(float(frequency[i]), 4) for i in order},
+        "most_frequent": most_frequent(circuits),
         "bootstrap": parts,
         "notes": [
             f"shared set of {n} discovery examples: {len(names)} of {of} ({set_words}); circuits have {mean:.3g} on average",
             *(["no resample of the examples changed its size"] if parts["distinct"] == 1 else []),
         ],
-        **found.common,
+        **discovered.details,
     }
     return Estimate(
-        value, interval, n, p.confidence, "bias-corrected bootstrap over groups; approximate", "shared_size", details,
-        unsettled(p.p, n, "its size"), shrinks=False,
+        value, interval, n, parameters.confidence, "bias-corrected bootstrap over groups; approximate", "shared_size", details,
+        unsettled_share(parameters.p, n, "its size"), shrinks=False,
     )  # fmt: skip
 
 
-def _whole(p: SharedSize, found: DiscoveredCircuits, mean: float) -> float:
-    if p.of == "universe":
-        return float(found.universe.components)
-    scores: Attribution = found.scores
-    return mean if p.threshold is not None else float(Size.parse(p.size).of(len(scores.units), p.rounding))
+def _whole(parameters: SharedSize, discovered: DiscoveredTask, mean: float) -> float:
+    """The number of components that the size is a share of."""
+    units = len(discovered.circuits.units)
+    if parameters.of == "universe":
+        return float(units)
+    return mean if parameters.threshold is not None else float(Size.parse(parameters.size).of(units, parameters.rounding))
 
 
-def _limits(p: SharedSize) -> tuple[float, float]:
-    return 0.0, 1.0 if p.of == "universe" else 1 / p.p
+def _limits(parameters: SharedSize) -> tuple[float, float]:
+    return 0.0, 1.0 if parameters.of == "universe" else 1 / parameters.p
 
 
 SHARED_SIZE = Property(

@@ -10,21 +10,31 @@ from pydantic import Field, model_validator
 
 from ...core.units import Universe, is_mlp
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Encode, Steps, ask
-from ..parameters import CircuitParameters, MethodName, Options, Share, TaskName, check_method
+from ..parameters import BootstrapParameters, MethodName, Options, OverlapParameters, SharedSetParameters, TaskName, check_method
 from ..protocol import Claim, Property
-from ..steps.examples import Examples, check_share, circuits, describe, empty_set, examples, intact, set_details
-from ..steps.removal import Step, set_overlap, shown
-from ..steps.shared_sets import AT_ONE
+from ..steps.circuits import find_circuits
+from ..steps.examples import Examples, competent_task, describe_model
+from ..steps.shared_sets import (
+    UNSETTLED_OVERLAP,
+    SharedSetTask,
+    check_share,
+    discover_shared_set,
+    format_set,
+    set_details,
+    set_overlap,
+    shared_units,
+)
 
 if TYPE_CHECKING:
     from ...core.results import CircuitSet
 
-_NEEDS = {"method": "other", "corruption": "other_task"}
+COUNTERPARTS = {"method": "other", "corruption": "other_task"}
+"""The parameter that names what the task is compared with, by `under`."""
 
 
-class Stability(CircuitParameters):
+class Stability(BootstrapParameters, OverlapParameters, SharedSetParameters):
     """Jaccard of the shared set S_P with the one that is found when one choice is changed (`under`).
 
     `resampling`: S_P of two disjoint random halves of the discovery groups, mean over `repeats` splits; halves have half of the
@@ -40,21 +50,18 @@ class Stability(CircuitParameters):
 
     task: TaskName
     under: Annotated[Literal["resampling", "template", "method", "corruption"], Field(description="what is changed")]
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
     other: Annotated[MethodName | None, Field(description="under: method: the other attribution method")] = None
     other_options: Annotated[Options, Field(description="options of the other attribution method")] = Field(default_factory=dict)
     other_task: Annotated[
         TaskName | None,
         Field(json_schema_extra={"circuits": "task"}, description="under: corruption: the same prompts, otherwise corrupted"),
     ] = None
-    over_chance: Annotated[bool, Field(description="subtract the mean Jaccard of random sets with as many heads and MLPs")] = False
     repeats: Annotated[int, Field(ge=1, le=200, description="under: resampling: random splits into halves")] = 20
     least: Annotated[int, Field(ge=2, description="under: template: discovery examples that a group needs for a set of its own")] = 5
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
     @model_validator(mode="after")
     def _fits(self) -> Stability:
-        for under, name in _NEEDS.items():
+        for under, name in COUNTERPARTS.items():
             if under == self.under and getattr(self, name) is None:
                 raise ValueError(f"under: {under} needs {name}")
             if under != self.under and getattr(self, name) is not None:
@@ -70,12 +77,12 @@ class Stability(CircuitParameters):
 
 @dataclass(frozen=True)
 class _Comparison:
-    """The statistic to be bootstrapped over `groups` groups, and what it compares on the data as they are."""
+    """The statistic to be bootstrapped over `groups` groups, with `n` examples, and its details on the data themselves."""
 
     statistic: Callable[[Any], Any]
     groups: int
     n: int
-    told: list[str]
+    notes: list[str]
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -83,44 +90,43 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the shared set as usual, then again under the other choice; bootstrap their overlap."""
     from ...stats.bootstrap import bootstrap_interval
 
-    p: Stability = claim.parameters
-    universe = yield from describe(claim)
-    found = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, found)
-    every = yield from circuits(claim, p.task)
-    discovery = every.take(found.discovery)
-    check_share(p.p, len(discovery))
-    shared = discovery.shared(p.p)
-    if not shared:
-        raise empty_set(p, p.task, int(discovery.counts.max()), len(discovery))
-    labels = ["mlp" if is_mlp(unit) else "head" for unit in every.units] if p.over_chance else None
-    if p.under in _NEEDS:
-        made = yield from _found_otherwise(claim, found, every, labels, universe)
+    parameters: Stability = claim.parameters
+    universe = yield from describe_model(claim)
+    task = yield from competent_task(claim, parameters.task)
+    discovered = yield from discover_shared_set(claim, task)
+    labels = ["mlp" if is_mlp(unit) else "head" for unit in discovered.circuits.units] if parameters.over_chance else None
+    if parameters.under in COUNTERPARTS:
+        comparison = yield from _other_circuits(claim, discovered, labels, universe)
     else:
-        made = _among_groups(p, discovery, found.groups(found.discovery), labels)
+        comparison = _among_groups(parameters, discovered.discovery, discovered.discovery_groups, labels)
+    lowest = -1.0 if parameters.over_chance else 0.0
     value, interval, parts = bootstrap_interval(
-        made.statistic, [made.groups], p.confidence, 0, p.resamples, lowest=-1.0 if p.over_chance else 0.0, highest=1.0
+        comparison.statistic, [comparison.groups], parameters.confidence, 0, parameters.resamples, lowest=lowest, highest=1.0
     )
+    chance = ["minus what random sets with as many heads and MLPs would overlap"] if parameters.over_chance else []
+    count = len(task.examples.discovery)
     details = {
-        "under": p.under,
-        "shared_set": set_details(shared, universe),
-        "over_chance": p.over_chance,
-        "accuracy": base.accuracy,
-        "groups_compared": made.groups,
+        "under": parameters.under,
+        "shared_set": set_details(discovered.shared, universe),
+        "over_chance": parameters.over_chance,
+        "accuracy": task.intact.accuracy,
+        "groups_compared": comparison.groups,
         "bootstrap": parts,
-        **made.details,
-        **found.as_dict(),
-        "notes": [f"shared set of {len(discovery)} discovery examples of {p.task}: {shown(shared)}", *made.told, *_chance_told(p)],
+        **comparison.details,
+        **task.examples.as_dict(),
+        "notes": [
+            f"shared set of {count} discovery examples of {task.name}: {format_set(discovered.shared)}",
+            *comparison.notes,
+            *chance,
+        ],
     }
-    unsettled = AT_ONE if p.p == 1 else None
-    return Estimate(value, interval, made.n, p.confidence, "bias-corrected bootstrap over groups", "stability", details, unsettled)
+    unsettled = UNSETTLED_OVERLAP if parameters.p == 1 else None
+    return Estimate(
+        value, interval, comparison.n, parameters.confidence, "bias-corrected bootstrap over groups", "stability", details, unsettled
+    )
 
 
-def _chance_told(p: Stability) -> list[str]:
-    return ["minus what random sets with as many heads and MLPs would overlap"] if p.over_chance else []
-
-
-def _among_groups(p: Stability, discovery: CircuitSet, groups: list[str], labels: list[str] | None) -> _Comparison:
+def _among_groups(parameters: Stability, discovery: CircuitSet, groups: list[str], labels: list[str] | None) -> _Comparison:
     """Resampling and template: sets of parts of the discovery examples."""
     import numpy as np
 
@@ -130,99 +136,105 @@ def _among_groups(p: Stability, discovery: CircuitSet, groups: list[str], labels
     tallies, sizes = overlap.group_tallies(discovery.members, groups)
     what = "overlap" if labels is None else "overlap over chance"
     names = group_codes(groups)[1]
-    ones = np.ones((1, len(sizes)), np.int64)
-    if p.under == "resampling":
-        first = overlap.halves(len(sizes), p.repeats)
-        check_share(p.p, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
-        each = [float(overlap.half_rows(ones, tallies, sizes, p.p, one[None], labels)[0]) for one in first]
+    once = np.ones((1, len(sizes)), np.int64)
+    if parameters.under == "resampling":
+        first = overlap.halves(len(sizes), parameters.repeats)
+        check_share(parameters.p, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
+        each = [float(overlap.half_rows(once, tallies, sizes, parameters.p, split[None], labels)[0]) for split in first]
         return _Comparison(
-            lambda counts: overlap.half_rows(counts, tallies, sizes, p.p, first, labels), len(sizes), len(discovery),
-            [f"found again in two halves of its {len(sizes)} groups, {p.repeats} splits: {what} {min(each):.2f} to {max(each):.2f}"],
+            lambda counts: overlap.half_rows(counts, tallies, sizes, parameters.p, first, labels), len(sizes), len(discovery),
+            [f"found again in halves of its {len(sizes)} groups, {parameters.repeats} splits: {what} {min(each):.2f} to {max(each):.2f}"],
             {"by_split": each},
         )  # fmt: skip
-    which = [g for g, size in enumerate(sizes) if size >= p.least]
+    which = [g for g, size in enumerate(sizes) if size >= parameters.least]
     if len(which) < 2:
         raise Invalid(
-            f"{len(which)} of {len(sizes)} groups have at least {p.least} discovery examples, and at least 2 must have a set of their own; "
-            "give the task groups (templates) of several examples, lower least, or use under: resampling",
-            {"groups": len(sizes), "large_enough": len(which), "least": p.least},
+            f"{len(which)} of {len(sizes)} groups have at least {parameters.least} discovery examples, and at least 2 must have a set "
+            "of their own; give the task groups (templates) of several examples, lower least, or use under: resampling",
+            {"groups": len(sizes), "large_enough": len(which), "least": parameters.least},
+            code=ReasonCode.TOO_FEW_GROUPS,
         )
-    check_share(p.p, int(sizes[which].min()))
-    alone = {names[g]: float(overlap.alone_rows(ones, tallies, sizes, p.p, [g], labels)[0]) for g in which}
-    if not overlap.shared_rows(np.eye(len(sizes), dtype=np.int64)[which], tallies, sizes, p.p).any():
+    check_share(parameters.p, int(sizes[which].min()))
+    alone = {names[g]: float(overlap.alone_rows(once, tallies, sizes, parameters.p, [g], labels)[0]) for g in which}
+    if not overlap.shared_rows(np.eye(len(sizes), dtype=np.int64)[which], tallies, sizes, parameters.p).any():
         raise Invalid(
-            f"no group of at least {p.least} discovery examples has a shared set of its own (P = {p.p:g}), so none can be compared; "
-            "lower p, or use under: resampling",
-            {"groups": len(which), "p": p.p},
+            f"no group of at least {parameters.least} discovery examples has a shared set of its own (P = {parameters.p:g}), "
+            "so none can be compared; lower p, or use under: resampling",
+            {"groups": len(which), "p": parameters.p},
+            code=ReasonCode.EMPTY_SHARED_SET,
         )
     worst = min(alone, key=lambda name: alone[name])
     return _Comparison(
-        lambda counts: overlap.alone_rows(counts, tallies, sizes, p.p, which, labels), len(sizes), len(discovery),
+        lambda counts: overlap.alone_rows(counts, tallies, sizes, parameters.p, which, labels), len(sizes), len(discovery),
         [f"{len(which)} of {len(sizes)} groups compared with all others; least {what} {alone[worst]:.2f}, of {worst!r}"],
         {"by_group": alone},
     )  # fmt: skip
 
 
-def _found_otherwise(claim: Claim, found: Examples, every: CircuitSet, labels: list[str] | None, universe: Universe) -> Step[_Comparison]:
+def _other_circuits(claim: Claim, discovered: SharedSetTask, labels: list[str] | None, universe: Universe) -> Steps[_Comparison]:
     """Method and corruption: the same prompts, and a second circuit of each."""
     from ...stats import overlap
 
-    p: Stability = claim.parameters
-    if p.under == "method":
-        second = yield from circuits(claim, p.task, p.model_copy(update={"attribution": p.other, "attribution_options": p.other_options}))
-        pairs, what = [(int(i), int(i)) for i in found.discovery], f"by {p.other} instead of {p.attribution}"
+    parameters: Stability = claim.parameters
+    examples = discovered.examples
+    if parameters.under == "method":
+        changed = {"attribution": parameters.other, "attribution_options": parameters.other_options}
+        second = yield from find_circuits(claim, parameters.task, parameters.model_copy(update=changed))
+        pairs, what = [(int(i), int(i)) for i in examples.discovery], f"by {parameters.other} instead of {parameters.attribution}"
     else:
-        assert p.other_task is not None
-        encoded = yield from ask(Encode(claim.model, claim.tasks[p.other_task]))
-        second = yield from circuits(claim, p.other_task)
-        pairs, what = _matched(p, found, encoded), f"with the corrupt prompts of {p.other_task}"
-        if encoded.prompts and encoded.digest == found.encoded.digest:
+        assert parameters.other_task is not None
+        encoded = yield from ask(Encode(claim.model, claim.tasks[parameters.other_task]))
+        second = yield from find_circuits(claim, parameters.other_task)
+        pairs, what = _matched(parameters, examples, encoded), f"with the corrupt prompts of {parameters.other_task}"
+        if encoded.prompts and encoded.digest == examples.encoded.digest:
             raise Invalid(
-                f"tasks {p.task!r} and {p.other_task!r} are the same prompt pairs, so nothing was changed; name another corruption",
+                f"tasks {parameters.task!r} and {parameters.other_task!r} are the same prompt pairs, so nothing was changed; "
+                "name another corruption",
                 {"digest": encoded.digest},
+                code=ReasonCode.SAME_PROMPTS,
             )
-    here, there = every.take([i for i, _ in pairs]), second.take([j for _, j in pairs])
-    check_share(p.p, len(here))
-    groups = [found.encoded.groups[i] for i, _ in pairs]
+    here, there = discovered.circuits.take([i for i, _ in pairs]), second.take([j for _, j in pairs])
+    first = shared_units(here, parameters.p, parameters.task, parameters.threshold)
+    other = there.shared(parameters.p)
+    groups = [examples.encoded.groups[i] for i, _ in pairs]
     (a, sizes), (b, _) = overlap.group_tallies(here.members, groups), overlap.group_tallies(there.members, groups)
-    first, other = here.shared(p.p), there.shared(p.p)
-    if not first:
-        raise empty_set(p, p.task, int(here.counts.max()), len(here))
 
     def statistic(counts: Any) -> Any:
-        return overlap.agreement_rows(overlap.shared_rows(counts, a, sizes, p.p), overlap.shared_rows(counts, b, sizes, p.p), labels)
+        rows = [overlap.shared_rows(counts, tallies, sizes, parameters.p) for tallies in (a, b)]
+        return overlap.agreement_rows(rows[0], rows[1], labels)
 
     common = set_overlap(first, other)
-    told = [
-        f"found {what}: {shown(other)}, {len(common['both'])} in common (Jaccard {common['jaccard']:.2f})"
+    notes = [
+        f"found {what}: {format_set(other)}, {len(common['both'])} in common (Jaccard {common['jaccard']:.2f})"
         if other
         else f"found {what}: no shared set at all, so nothing is in common"
     ]
-    return _Comparison(
-        statistic, len(sizes), len(pairs), told, {"other_set": set_details(other, universe), "overlap": common, "matched": len(pairs)}
-    )
+    details = {"other_set": set_details(other, universe), "overlap": common, "matched": len(pairs)}
+    return _Comparison(statistic, len(sizes), len(pairs), notes, details)
 
 
-def _matched(p: Stability, found: Examples, encoded: Any) -> list[tuple[int, int]]:
-    """Rows of both tasks with the same clean prompt: discovery rows of this one, and any of the other; each row once."""
-    if not found.encoded.prompts and not encoded.prompts and encoded.n == found.encoded.n:
-        return [(int(i), int(i)) for i in found.discovery]
+def _matched(parameters: Stability, examples: Examples, encoded: Any) -> list[tuple[int, int]]:
+    """Rows of both tasks with the same clean prompt: discovery rows of this task, and any of the other; each row once."""
+    if not examples.encoded.prompts and not encoded.prompts and encoded.n == examples.encoded.n:
+        return [(int(i), int(i)) for i in examples.discovery]
     rows: dict[str, list[int]] = {}
     for j, prompt in reversed(list(enumerate(encoded.prompts))):
         rows.setdefault(prompt, []).append(j)
-    known = found.encoded.prompts
-    pairs = [(int(i), rows[known[int(i)]].pop()) for i in found.discovery if rows.get(known[int(i)])]
-    if 2 * len(pairs) < len(found.discovery):
+    prompts = examples.encoded.prompts
+    pairs = [(int(i), rows[prompts[int(i)]].pop()) for i in examples.discovery if rows.get(prompts[int(i)])]
+    if 2 * len(pairs) < len(examples.discovery):
         raise Invalid(
-            f"{len(pairs)} of {len(found.discovery)} discovery prompts of task {p.task!r} are also clean prompts of {p.other_task!r}, "
-            "and at least half are needed: it is no other corruption of the same prompts; compare two tasks with jaccard",
-            {"matched": len(pairs), "discovery": len(found.discovery)},
+            f"{len(pairs)} of {len(examples.discovery)} discovery prompts of task {parameters.task!r} are also clean prompts of "
+            f"{parameters.other_task!r}, and at least half are needed: it is not another corruption of the same prompts; "
+            "compare two tasks with jaccard",
+            {"matched": len(pairs), "discovery": len(examples.discovery)},
+            code=ReasonCode.DIFFERENT_PROMPTS,
         )
     return pairs
 
 
-def _limits(p: Stability) -> tuple[float, float]:
-    return (-1.0, 1.0) if p.over_chance else (0.0, 1.0)
+def _limits(parameters: Stability) -> tuple[float, float]:
+    return (-1.0, 1.0) if parameters.over_chance else (0.0, 1.0)
 
 
 STABILITY = Property(

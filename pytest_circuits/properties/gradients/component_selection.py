@@ -14,8 +14,10 @@ from ...errors import Invalid
 from ...measurement.requests import Steps
 from ..parameters import CircuitParameters, Share
 from ..protocol import Claim
-from ..steps.examples import Examples, attributed, check_share, circuits, describe, empty_set, examples, intact, set_details
-from ..steps.examples import chosen as circuits_from
+from ..steps.attribution import attribute_examples
+from ..steps.circuits import cut_circuits, find_circuits
+from ..steps.examples import Examples, describe_model, measure_intact, split_examples
+from ..steps.shared_sets import set_details, shared_units
 from .gradient_roles import Role, by_rank_gap, certified
 from .gradient_vs_causal import measure_sides
 from .parameters import BothRules, Effect, GradientParameters
@@ -84,13 +86,13 @@ class SelectedSet:
 def select(claim: Claim) -> Steps[SelectedSet]:
     """The set of the claim. Raises `Invalid` for an empty set, for all components, and where the selection is not possible."""
     p: SetParameters = claim.parameters
-    universe = yield from describe(claim)
+    universe = yield from describe_model(claim)
     selection: Selection = ((), "named", {})
     if isinstance(p.set, NamedUnits):
         selection = p.set.units, "named", {}
         universe.index(p.set.units)  # refuses names that the model does not have
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
     if p.set == "heroes" or p.set == "bloats":
         selection = yield from _role(claim, p.set)
     elif p.set == "shared":
@@ -126,11 +128,8 @@ def _role(claim: Claim, role: Role) -> Steps[Selection]:
 
 def _shared(claim: Claim, split: Examples) -> Steps[Selection]:
     p: SetParameters = claim.parameters
-    discovery = (yield from circuits(claim, p.task)).take(split.discovery)
-    check_share(p.p, len(discovery))
-    shared = discovery.shared(p.p)
-    if not shared:
-        raise empty_set(p, p.task, int(discovery.counts.max()), len(discovery))
+    discovery = (yield from find_circuits(claim, p.task)).take(split.discovery)
+    shared = shared_units(discovery, p.p, p.task, p.threshold)
     cut = f"size {p.size}" if p.threshold is None else f"threshold {p.threshold:g}"
     return shared, f"in {p.p:.0%} of the {p.attribution} circuits ({cut}) of {len(discovery)} discovery examples", {}
 
@@ -139,11 +138,11 @@ def _top(claim: Claim, split: Examples) -> Steps[Selection]:
     import numpy as np
 
     p: SetParameters = claim.parameters
-    attribution = yield from attributed(claim, p.task)
+    attribution = yield from attribute_examples(claim, p.task)
     scores = attribution.scores[split.discovery].astype(float)
     strength = (scores if p.contrast else np.abs(scores)).mean(0)
     row = replace(attribution, values=strength[None].astype(np.float32), indices=None)
-    names = circuits_from(row, p).shared(1.0)
+    names = cut_circuits(row, p).shared(1.0)
     size = Size.parse(p.size).of(len(strength), p.rounding)
     if not names or (p.threshold is None and len(names) < size):
         least = "other than zero" if p.threshold is None else f"that is {p.threshold:g} of the sum"

@@ -14,8 +14,8 @@ from ...core.units import layer_of
 from ...errors import Invalid
 from ...measurement.requests import ALL, Attribute, Describe, Steps, Sweep, ask_together, freeze
 from ..protocol import Claim
-from ..steps.examples import Examples, examples, intact, part
-from ..steps.finite import check_finite
+from ..steps.examples import Examples, measure_intact, part, split_examples
+from ..steps.numeric_checks import check_finite
 from .parameters import GradientParameters, default_options
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def measure_sides(
 
     p: GradientParameters = claim.parameters
     effect = effect or claim.parameters.effect
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
     source = claim.tasks[p.task]
     batched_gradient = p.gradient_options.get("gradient_batch", 1) != 1  # such a batch must not mix both sides of the split
     description, attribution, swept = yield from ask_together(

@@ -11,7 +11,8 @@ from ...core.verdict import Estimate
 from ...measurement.requests import Steps, ask_all
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.controls import Controls, ablation, drawn, known_control, rank_told, ranked
+from ..steps.controls import Controls, control_rank, draw_control_sets, format_rank, known_control
+from ..steps.removal import ablation_request
 from .component_selection import SelectedSet, SetParameters, select
 from .gradient_vs_causal import listed
 from .parameters import EFFECT_UNITS
@@ -58,8 +59,8 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     """Select the set; ablate it, and the controls, on evaluation examples."""
     p: JointAblation = claim.parameters
     selected = yield from select(claim)
-    draws = Controls(None, []) if p.control == "none" else (yield from drawn(claim, selected.units, selected.universe))
-    outcomes = yield from ask_all([ablation(claim, sets, "remove") for sets in ([selected.units], draws.sets) if sets])
+    draws = Controls(None, []) if p.control == "none" else (yield from draw_control_sets(claim, selected.units, selected.universe))
+    outcomes = yield from ask_all([ablation_request(claim, p.task, sets) for sets in ([selected.units], draws.sets) if sets])
     groups = selected.groups
     drops = [_drop(p, selected, outcome) for outcome in outcomes]
     if draws.sets:
@@ -112,7 +113,7 @@ def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], 
         kind = "skewness-corrected t interval over groups and t interval over draws, in quadrature"
     means = controls.mean(1)
     details = {"drops": [float(m) for m in means], "mean_drop": float(means.mean()), "interval_parts": parts}
-    return value, interval, kind, {**details, **ranked(float(drop.mean()), means, possible)}
+    return value, interval, kind, {**details, **control_rank(float(drop.mean()), means, possible)}
 
 
 def _possible(selected: SelectedSet, draws: Controls) -> int:
@@ -131,7 +132,9 @@ def _notes(d: dict[str, Any], p: JointAblation, selected: SelectedSet) -> list[s
     ]
     if d["control"]:
         c = d["control"]
-        lines.append(f"random sets ({c['rule']}, {len(c['sets'])} draws): mean drop {c['mean_drop']:.3g} {unit}; {rank_told(c, 'the set')}")
+        lines.append(
+            f"random sets ({c['rule']}, {len(c['sets'])} draws): mean drop {c['mean_drop']:.3g} {unit}; {format_rank(c, 'the set')}"
+        )
     return lines
 
 

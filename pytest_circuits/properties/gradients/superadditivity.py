@@ -10,7 +10,7 @@ from ...core.verdict import Estimate
 from ...errors import Invalid
 from ...measurement.requests import Steps, ask
 from ..protocol import Claim, Property
-from ..steps.controls import ablation
+from ..steps.removal import ablation_request
 from .component_selection import NamedUnits, SelectedSet, SetParameters, select
 from .gradient_vs_causal import listed
 from .parameters import EFFECT_UNITS
@@ -71,7 +71,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
             f"the set has only {selected.units[0]} ({selected.how}), whose joint drop is its single drop; at least 2 components are needed",
             {"set": list(selected.units)},
         )
-    outcome = yield from ask(ablation(claim, [selected.units, *((u,) for u in selected.units)], "remove"))
+    outcome = yield from ask(ablation_request(claim, p.task, [selected.units, *((u,) for u in selected.units)]))
     groups = selected.groups
     drops = {
         "loss": selected.base.log_prob.astype(float) - outcome.log_prob,

@@ -12,7 +12,7 @@ from ...errors import Invalid
 from ...measurement.requests import Conserve, Describe, Steps, ask_together
 from ..parameters import Parameters, TaskName
 from ..protocol import Claim, Property
-from ..steps.examples import examples, intact, part
+from ..steps.examples import measure_intact, part, split_examples
 
 if TYPE_CHECKING:
     from ...core.results import Conservation
@@ -47,8 +47,8 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     import numpy as np
 
     p: ConservationParameters = claim.parameters
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
     measured, description = yield from ask_together(
         Conserve(claim.model, claim.tasks[p.task], p.rules, p.metric, part(p, "evaluation")), Describe(claim.model)
     )

@@ -27,7 +27,7 @@ from ..steps.curves import (
     ranking,
     unit_words,
 )
-from ..steps.examples import examples, intact
+from ..steps.examples import measure_intact, split_examples
 from .curve_grid import GRID, CurveSizes, largest_area, trapezoid
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def measure_curves(claim: Claim, signed: bool) -> Steps[FaithfulnessCurves]:
 
     p: AreaParameters = claim.parameters
     space = UnitSpace(p.level, p.site)
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
     ranked = yield from ranking(claim, space, signed)
     sizes = CurveSizes(len(ranked.units))
     if not sizes.measured:

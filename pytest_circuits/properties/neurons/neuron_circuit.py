@@ -29,7 +29,7 @@ from ..steps.curves import (
     ranking,
     unit_words,
 )
-from ..steps.examples import describe, examples, intact
+from ..steps.examples import describe_model, measure_intact, split_examples
 
 if TYPE_CHECKING:
     from ..steps.curves import Array
@@ -56,9 +56,9 @@ def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
     """Rank neurons on discovery examples; measure the circuit, its complement and nothing on evaluation examples."""
     p: NeuronCircuit = claim.parameters
     space = UnitSpace("neuron", p.site)
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
-    universe = yield from describe(claim)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
+    universe = yield from describe_model(claim)
     ranked = yield from ranking(claim, space)
     names = ranked.top(_size(p, ranked))
     nothing, kept, removed = yield from ask_all(

@@ -10,7 +10,7 @@ from ...errors import Invalid
 from ...measurement.requests import Attribute, Steps, ask, freeze
 from ..protocol import Claim
 from ..steps.examples import part
-from ..steps.finite import check_finite
+from ..steps.numeric_checks import check_finite
 from .steering_parameters import Steering
 
 

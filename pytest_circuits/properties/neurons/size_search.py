@@ -28,7 +28,7 @@ from ..steps.curves import (
     ranking,
     unit_words,
 )
-from ..steps.examples import Examples, examples, intact
+from ..steps.examples import Examples, measure_intact, split_examples
 
 if TYPE_CHECKING:
     from ..steps.curves import Array
@@ -92,8 +92,8 @@ class SmallestCircuit:
 def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: float) -> Steps[SmallestCircuit]:
     """Search for the size. Raises `Invalid` if no circuit of units with a score reaches `level`."""
     p: CurveParameters = claim.parameters
-    split = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, split)
+    split = yield from split_examples(claim, p.task)
+    base = yield from measure_intact(claim, p.task, split)
     ranked = yield from ranking(claim, space)
     units, scored = len(ranked.units), ranked.scored
     if units < 2:

@@ -8,7 +8,7 @@ from ...core.units import per_layer
 from ...core.verdict import Estimate
 from ...measurement.requests import ALL, Encode, Steps, ask
 from ..protocol import Claim, Property
-from ..steps.examples import describe, examples, intact, part
+from ..steps.examples import describe_model, measure_intact, part, split_examples
 from .neuron_clusters import control_clusters, select_cluster
 from .steered_probabilities import SteeredProbabilities, common_prompts, measure_probabilities
 from .steering_parameters import Steering
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def estimate(claim: Claim) -> Steps[Estimate]:
     """Find the cluster on discovery examples; multiply it on evaluation examples and watch the probabilities."""
     p: Steering = claim.parameters
-    split = yield from examples(claim, p.task)
-    yield from intact(claim, p.task, split)
-    universe = yield from describe(claim)
+    split = yield from split_examples(claim, p.task)
+    yield from measure_intact(claim, p.task, split)
+    universe = yield from describe_model(claim)
     cluster = yield from select_cluster(claim, universe)
     controls, no_controls = control_clusters(cluster, universe, p)
     sets_at = {m: [cluster, *(controls if m == p.factor else controls[:1])] for m in sorted({*p.factors, p.factor, 1.0})}

@@ -11,9 +11,8 @@ from ...errors import Invalid
 from ...measurement.requests import Steps
 from ..payload import Json
 from ..protocol import Claim
-from ..steps.examples import attributed, check_share, empty_set
-from ..steps.removal import shown
-from ..steps.shared_sets import DiscoveredCircuits, unsettled
+from ..steps.attribution import attribute_examples
+from ..steps.shared_sets import DiscoveredTask, check_share, empty_shared_set, format_set, unsettled_share
 from .release_entry import Release
 
 if TYPE_CHECKING:
@@ -36,12 +35,12 @@ NO_SCATTER = (
 """What a reader must not take a perfect agreement for."""
 
 
-def profiles(claim: Claim, found: DiscoveredCircuits) -> Steps[Array]:
+def profiles(claim: Claim, task: DiscoveredTask) -> Steps[Array]:
     """What each component does, told without its name: its share of Σ|score|, with sign, on each evaluation prompt; [n, N]."""
     import numpy as np
 
-    scores = yield from attributed(claim, claim.parameters.task)
-    rows = scores.scores[found.examples.evaluation].astype(np.float64)
+    scores = yield from attribute_examples(claim, claim.parameters.task)
+    rows = scores.scores[task.examples.evaluation].astype(np.float64)
     total = np.abs(rows).sum(1, keepdims=True)
     shares: Array = rows / np.where(total > 0, total, 1)
     return shares
@@ -69,7 +68,7 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
     new = new[:, columns]
     for which, members in (("release's", old), ("model's", new)):
         if not _shared(members, share).any():
-            raise Invalid(f"of the {which} circuits, {empty_set(p.of.parameters, task, int(members.sum(0).max()), len(members))}")
+            raise Invalid(f"of the {which} circuits, {_empty(p, task, members)}")
     (a, sizes), (b, _) = (overlap.group_tallies(members, side.groups) for members in (old, new))
     first = overlap.halves(len(sizes), p.repeats)
     check_share(share, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
@@ -103,7 +102,7 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
     if p.match == "name" and (interval[1] < 0 or _no_head_in_common(details)):
         details["notes"].append(BY_NAME)
     return Estimate(
-        value, interval, len(old), p.confidence, kind, "drift", details, unsettled(share, len(old), "an overlap with it"), dict(now)
+        value, interval, len(old), p.confidence, kind, "drift", details, unsettled_share(share, len(old), "an overlap with it"), dict(now)
     )
 
 
@@ -139,6 +138,10 @@ def _matching(p: Any, then: Json, now: Json, names: tuple[str, ...]) -> tuple[In
     }
 
 
+def _empty(p: Any, task: str, members: Bools) -> Invalid:
+    return empty_shared_set(p.of.parameters.p, task, int(members.sum(0).max()), len(members), p.of.parameters.threshold)
+
+
 def _shared(members: Bools, p: float) -> Bools:
     from ...core.results import CircuitSet
 
@@ -162,8 +165,8 @@ def _no_head_in_common(d: Json) -> bool:
 
 def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
     lines = [
-        f"shared set of {n} discovery examples (P = {p.of.parameters.p:g}): {shown(d['shared_then'])} at the release ({d['release']}), "
-        f"{shown(d['shared_now'])} now; {moved_text(d)}; Jaccard {d['jaccard']:.2f}"
+        f"shared set of {n} discovery examples (P = {p.of.parameters.p:g}): {format_set(d['shared_then'])} "
+        f"at the release ({d['release']}), {format_set(d['shared_now'])} now; {moved_text(d)}; Jaccard {d['jaccard']:.2f}"
     ]
     if p.match == "function":
         moved = ", ".join(f"{old} is now {new}" for old, new in list(d["became"].items())[:8])

@@ -16,7 +16,8 @@ from ..nested import PropertyOf
 from ..parameters import AnyParameters, CircuitParameters, in_sample, task_names
 from ..payload import SHARED, Json, bits, bytes_by_column, group_digest, moved_units, named_sets, only_crossed, rounded, share_changes
 from ..protocol import BaselineReference, Claim, Property
-from ..steps.shared_sets import discovered
+from ..steps.examples import competent_task, describe_model
+from ..steps.shared_sets import discover_circuits
 from . import circuit_overlap
 from .circuit_overlap import BY_NAME
 from .release_entry import Release, check_data, from_baseline
@@ -133,16 +134,18 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
         about = {"sets": named_sets(estimate.details), "unsettled": estimate.unsettled, "confidence": rounded(estimate.confidence)}
         numbers = {"estimate": rounded(estimate.value), "interval": [rounded(end) for end in estimate.interval], "n": estimate.n}
         return Side({**kept, "of": {**numbers, **about, **estimate.kept}})
-    found = yield from discovered(inner, inner.parameters.task)
+    task = yield from competent_task(inner, inner.parameters.task)
+    universe = yield from describe_model(inner)
+    found = yield from discover_circuits(inner, task)
     circuits: Json = {
-        "shape": [found.universe.layers, found.universe.heads],
-        "members": bits(found.circuits.members),
-        "discovery": group_digest(found.groups),
-        "shared": list(found.circuits.shared(inner.parameters.p)),
+        "shape": [universe.layers, universe.heads],
+        "members": bits(found.discovery.members),
+        "discovery": group_digest(found.discovery_groups),
+        "shared": list(found.discovery.shared(inner.parameters.p)),
     }
     if p.match == "function":
         circuits["profiles"] = bytes_by_column((yield from circuit_overlap.profiles(inner, found)))
-    return Side({**kept, **circuits}, tuple(found.groups))
+    return Side({**kept, **circuits}, tuple(found.discovery_groups))
 
 
 def _difference(p: Drift, release: Release, side: Side) -> Estimate:

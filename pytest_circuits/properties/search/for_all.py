@@ -6,7 +6,7 @@ from ...core.verdict import Bound, Estimate, Search
 from ...errors import Invalid
 from ...measurement.requests import PlanBoundary, Steps, ask
 from ..protocol import Claim, Property
-from ..steps.examples import describe
+from ..steps.examples import describe_model
 from .counterexamples import SearchResult, check_competence, measure_draws, search
 from .example_table import ExampleTable
 from .for_all_parameters import ForAll
@@ -28,7 +28,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
 
     p: ForAll = claim.parameters
     space = yield from prompt_space(claim)
-    universe = yield from describe(claim)
+    universe = yield from describe_model(claim)
     fixed, sets = yield from component_spaces(claim, universe)
     effort = Effort.now(p.examples, f"for_all {p.seed} {p.split_seed}")
     if not effort.allows(Phase.generate):

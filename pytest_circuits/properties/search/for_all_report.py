@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...tasks.grammar.drawn import as_dict
-from ..steps.examples import set_details
-from ..steps.removal import shown
+from ..steps.shared_sets import format_set, set_details
 from .counterexamples import SearchResult
 from .example_table import ExampleTable
 from .for_all_parameters import ForAll
@@ -59,7 +58,7 @@ def describe_example(p: ForAll, table: ExampleTable, example: Example) -> str:
     """One line: the prompt, the answer, what was ablated and what happened."""
     answer, pair = table.answers[example], example.pair
     assert answer is not None and answer.intact is not None
-    units = f" {p.mode}: {shown(example.units)};" if example.units is not None else ""
+    units = f" {p.mode}: {format_set(example.units)};" if example.units is not None else ""
     metric = f"{p.metric} {answer.intact.metric:.3g} intact, {answer.metric:.3g} ablated"
     return f"{pair.clean!r} → {pair.answer!r}:{units} {FAILURES[p.check]} ({metric})"
 
@@ -85,7 +84,7 @@ def _notes(p: ForAll, result: SearchResult, at_most: float) -> Iterator[str]:
         yield f"to test it first in every run, add to for_all: {yaml_line(result.smallest)}"
     verb = "removed" if p.mode == "remove" else "kept"
     if table.fixed is not None:
-        yield f"{verb}: {shown(table.fixed)}"
+        yield f"{verb}: {format_set(table.fixed)}"
     else:
         low, high = sets.least + len(sets.including), sets.most + len(sets.including)
         yield f"{verb}: any {low if low == high else f'{low} to {high}'} of {len(sets.pool) + len(sets.including)} components"
@@ -96,6 +95,6 @@ def _notes(p: ForAll, result: SearchResult, at_most: float) -> Iterator[str]:
     )
     for i, example in enumerate(result.explicit, 1):
         if example.units is not None and example.units not in sets:
-            yield f"explicit example {i} is not tested: the claim is not about the set {shown(example.units)}"
+            yield f"explicit example {i} is not tested: the claim is not about the set {format_set(example.units)}"
         elif table.known[example] is None:
             yield f"explicit example {i} is not tested: it does not fit the tokenizer, or the intact model answers it wrongly"

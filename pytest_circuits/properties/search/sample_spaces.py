@@ -9,7 +9,9 @@ from ...core.units import Universe
 from ...errors import Invalid, OptionError
 from ...measurement.requests import LoadTask, Steps, ask
 from ..protocol import Claim
-from ..steps.examples import check_share, circuits, empty_set, examples, intact
+from ..steps.circuits import find_circuits
+from ..steps.examples import competent_task
+from ..steps.shared_sets import shared_units
 from .for_all_parameters import CircuitOf, ForAll
 
 if TYPE_CHECKING:
@@ -67,15 +69,9 @@ def component_set(claim: Claim, circuit: CircuitOf, universe: Universe) -> Steps
         names = set(circuit.units)
     else:
         assert circuit.task is not None
-        split = yield from examples(claim, circuit.task)
-        yield from intact(claim, circuit.task, split)
-        discovery = (yield from circuits(claim, circuit.task)).take(split.discovery)
-        check_share(circuit.p, len(discovery))
-        names = set(discovery.shared(circuit.p))
-        if not names:
-            cut = p.model_copy(update={"task": circuit.task})
-            cut.__dict__["p"] = circuit.p
-            raise empty_set(cut, circuit.task, int(discovery.counts.max()), len(discovery))
+        task = yield from competent_task(claim, circuit.task)
+        discovery = (yield from find_circuits(claim, circuit.task)).take(task.examples.discovery)
+        names = set(shared_units(discovery, circuit.p, circuit.task, p.threshold))
     if len(names) == universe.components:
         raise Invalid(f"the set is all {len(names)} components: nothing is left to compare with", {"components": len(names)})
     return tuple(unit for unit in universe.component_names if unit in names)

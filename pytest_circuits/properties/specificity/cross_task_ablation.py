@@ -9,35 +9,26 @@ from pydantic import Field, model_validator
 from ...core.units import Universe
 from ...core.verdict import Estimate
 from ...errors import Invalid
-from ...measurement.driver import together
+from ...measurement.driver import catch_invalid, gather
 from ...measurement.requests import Steps, ask_all
-from ..parameters import TaskName
+from ..parameters import AccuracyScaleParameters, OtherCircuit, RemovalParameters, TaskName
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.controls import OtherCircuit
-from ..steps.examples import describe, set_details
+from ..steps.examples import CompetentTask, competent_task, describe_model
 from ..steps.removal import (
-    CompetentTask,
-    DiscoveredTask,
-    Interval,
-    RemovalParameters,
-    Step,
-    able,
-    apart,
-    attempt,
-    discovered,
-    drop,
-    removal,
-    set_overlap,
-    shown,
-    unseen,
+    ablation_request,
+    accuracy_drop,
+    check_distinct_prompts,
+    check_unseen_prompts,
+    discover_removable_set,
 )
+from ..steps.shared_sets import SharedSetTask, format_set, set_details, set_overlap
 
 if TYPE_CHECKING:
     from ...core.results import Outcome
 
 
-class CrossTaskAblation(RemovalParameters):
+class CrossTaskAblation(AccuracyScaleParameters, RemovalParameters):
     """drop(B | S_A) = acc(B) − acc(B, S_A removed), on the evaluation examples of task B.
 
     S_A is the shared set of the discovery examples of task A (`circuit: {task: A}`; without it A is B, the plain cost of removing a
@@ -52,9 +43,6 @@ class CrossTaskAblation(RemovalParameters):
 
     task: TaskName
     circuit: Annotated[OtherCircuit | None, Field(description="whose shared set is removed: {task: …}; by default its own")] = None
-    definition: Annotated[Literal["absolute", "relative"], Field(description="accuracy points, or a share of the intact accuracy")] = (
-        "absolute"
-    )
     normalised: Annotated[
         Literal["row"] | None, Field(description="row: divided by what removing the set costs its own task, along a row of the matrix")
     ] = None
@@ -69,102 +57,105 @@ class CrossTaskAblation(RemovalParameters):
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Find both shared sets, remove that of A, look at B; that of B is removed too, to compare with."""
-    p: CrossTaskAblation = claim.parameters
-    source = p.circuit.task if p.circuit else p.task
-    universe, there, here = yield from together(describe(claim), discovered(claim, source), _evaluated(claim, source))
-    if source == p.task:
-        here = there
+    """Find both shared sets, remove that of A on the examples of B, and that of B too for comparison."""
+    parameters: CrossTaskAblation = claim.parameters
+    name, source_name = parameters.task, parameters.circuit.task if parameters.circuit else parameters.task
+    universe, source, task = yield from gather(
+        describe_model(claim), discover_removable_set(claim, source_name), _evaluated_task(claim, source_name)
+    )
+    if source_name == name:
+        task = source
     else:
-        unseen(there, here, p.split)
-        if p.normalised:
-            apart([there, here])
-    own = here.shared if source != p.task and isinstance(here, DiscoveredTask) else ()
-    asked = [removal(claim, p.task, [there.shared])]
-    asked += [removal(claim, p.task, [own])] if own else []
-    asked += [removal(claim, source, [there.shared])] if p.normalised else []
-    removed, *rest = yield from ask_all(asked)
-    value, interval, kind, parts = _compare(p, here, there, removed, rest[-1] if p.normalised else None)
-    accuracy, without = here.base.accuracy, float(removed.correct[0].mean())
+        check_unseen_prompts(source, task, parameters.split)
+        if parameters.normalised:
+            check_distinct_prompts([source, task])
+    own = task.shared if source_name != name and isinstance(task, SharedSetTask) else ()
+    requests = [ablation_request(claim, name, [source.shared])]
+    requests += [ablation_request(claim, name, [own])] if own else []
+    requests += [ablation_request(claim, source_name, [source.shared])] if parameters.normalised else []
+    removed, *rest = yield from ask_all(requests)
+    value, interval, kind, parts = _drop(parameters, task, source, removed, rest[-1] if parameters.normalised else None)
+    accuracy, without = task.intact.accuracy, float(removed.correct[0].mean())
     details: dict[str, Any] = {
-        "evaluated_on": p.task,
-        "circuit_of": source,
-        "shared_sets": {source: set_details(there.shared, universe)},
-        "accuracy": {p.task: accuracy, source: there.base.accuracy},
+        "evaluated_on": name,
+        "circuit_of": source_name,
+        "shared_sets": {source_name: set_details(source.shared, universe)},
+        "accuracy": {name: accuracy, source_name: source.intact.accuracy},
         "accuracy_without": without,
         "drop": accuracy - without,
         "relative_drop": 1 - without / accuracy if accuracy else None,
-        "normalised": p.normalised,
-        "ablation": p.ablation,
+        "normalised": parameters.normalised,
+        "ablation": parameters.ablation,
         **parts,
-        **here.found.as_dict(),
+        **task.examples.as_dict(),
     }
-    told = [
-        f"removed: shared set of {source} {shown(there.shared)}",
-        f"accuracy on {len(here.base.correct)} evaluation examples of {p.task}: intact {accuracy:.3f}, without that set {without:.3f}",
+    n = len(task.intact.correct)
+    notes = [
+        f"removed: shared set of {source_name} {format_set(source.shared)}",
+        f"accuracy on {n} evaluation examples of {name}: intact {accuracy:.3f}, without that set {without:.3f}",
     ]
-    if source != p.task:
-        told += _compared(details, there, here, rest[0] if own else None, universe)
-    if p.normalised:
-        told.append(f"row-normalised: removing the set costs its own task {source} {parts['own_drop']:.3f}")
-    return Estimate(value, interval, len(here.base.correct), p.confidence, kind, "cross_task_ablation", details | {"notes": told})
+    if source_name != name:
+        notes += _own_set(details, source, task, rest[0] if own else None, universe)
+    if parameters.normalised:
+        notes.append(f"row-normalised: removing the set costs its own task {source_name} {parts['own_drop']:.3f}")
+    return Estimate(value, interval, n, parameters.confidence, kind, "cross_task_ablation", details | {"notes": notes})
 
 
-def _evaluated(claim: Claim, source: str) -> Step[CompetentTask | None]:
+def _evaluated_task(claim: Claim, source: str) -> Steps[CompetentTask | None]:
     """The evaluated task, with its own shared set where it has one; None where it is the set's own task."""
-    p: CrossTaskAblation = claim.parameters
-    if p.task == source:
+    parameters: CrossTaskAblation = claim.parameters
+    if parameters.task == source:
         return None
-    found = yield from attempt(discovered(claim, p.task))
-    return (yield from able(claim, p.task)) if isinstance(found, Invalid) else found  # the gate's own refusal is raised here
+    task = yield from catch_invalid(discover_removable_set(claim, parameters.task))
+    if isinstance(task, Invalid):
+        return (yield from competent_task(claim, parameters.task))  # raises where it was the accuracy gate that refused
+    return task
 
 
-def _compare(
-    p: CrossTaskAblation, here: CompetentTask, there: DiscoveredTask, removed: Outcome, at_home: Outcome | None
+def _drop(
+    parameters: CrossTaskAblation, task: CompetentTask, source: SharedSetTask, removed: Outcome, removed_at_source: Outcome | None
 ) -> tuple[float, tuple[float, float], str, dict[str, Any]]:
-    """Value, interval, how it was made, and what else was estimated."""
+    """Value, interval, kind of interval, and what else was estimated."""
     from ...stats.betting import grouped_mean_interval
     from ...stats.betting_ratio import betting_ratio
     from ...stats.mover_interval import ratio
 
-    if p.definition == "relative":
-        what = f"the intact accuracy on task {p.task!r}"
-        kept, (low, high) = betting_ratio(removed.correct[0], here.base.correct, here.groups, p.confidence, what)
-        return 1 - kept, (1 - high, 1 - low), "contrast tested by betting over groups", {}
+    if parameters.definition == "relative":
+        what = f"the intact accuracy on task {parameters.task!r}"
+        remaining, (low, high) = betting_ratio(removed.correct[0], task.intact.correct, task.groups, parameters.confidence, what)
+        return 1 - remaining, (1 - high, 1 - low), "contrast tested by betting over groups", {}
 
-    def interval(side: CompetentTask, outcome: Outcome) -> Interval:
-        return grouped_mean_interval(drop(side.base, outcome), side.groups, p.confidence, -1.0, 1.0)[:2]
+    def interval(measured: CompetentTask, outcome: Outcome) -> tuple[float, tuple[float, float]]:
+        drop = accuracy_drop(measured.intact, outcome)
+        return grouped_mean_interval(drop, measured.groups, parameters.confidence, -1.0, 1.0)[:2]
 
-    value, ends = interval(here, removed)
-    if at_home is None:
+    value, ends = interval(task, removed)
+    if removed_at_source is None:
         return value, ends, "betting interval over groups", {}
-    own = interval(there, at_home)
-    found, limits = ratio((value, ends), own, f"what removing the set costs its own task {there.task!r}")
-    return found, limits, "contrast of two betting intervals over groups", {"own_drop": own[0], "own_drop_interval": list(own[1])}
+    own = interval(source, removed_at_source)
+    normalised, limits = ratio((value, ends), own, f"what removing the set costs its own task {source.name!r}")
+    return normalised, limits, "contrast of two betting intervals over groups", {"own_drop": own[0], "own_drop_interval": list(own[1])}
 
 
-def _compared(
-    details: dict[str, Any], there: DiscoveredTask, here: CompetentTask, removed: Outcome | None, universe: Universe
-) -> list[str]:
-    """What the task's own shared set is, has in common with the removed one, and costs."""
-    task = here.task
-    if removed is None or not isinstance(here, DiscoveredTask):
-        return [f"{task} has no shared set of its own to compare with"]
-    own, found = here.shared, set_overlap(there.shared, here.shared)
+def _own_set(details: dict[str, Any], source: SharedSetTask, task: CompetentTask, removed: Outcome | None, universe: Universe) -> list[str]:
+    """The evaluated task's own shared set: its overlap with the removed one, and what removing it costs."""
+    if removed is None or not isinstance(task, SharedSetTask):
+        return [f"{task.name} has no shared set of its own to compare with"]
+    overlap = set_overlap(source.shared, task.shared)
     without = float(removed.correct[0].mean())
-    details["shared_sets"][task] = set_details(own, universe)
-    details["overlap"] = found
-    details["own_set"] = {"accuracy_without": without, "drop": here.base.accuracy - without}
+    details["shared_sets"][task.name] = set_details(task.shared, universe)
+    details["overlap"] = overlap
+    details["own_set"] = {"accuracy_without": without, "drop": task.intact.accuracy - without}
     return [
-        f"shared set of {task} {shown(own)}: {len(found['both'])} in common (Jaccard {found['jaccard']:.2f}); "
+        f"shared set of {task.name} {format_set(task.shared)}: {len(overlap['both'])} in common (Jaccard {overlap['jaccard']:.2f}); "
         f"without it accuracy is {without:.3f}"
     ]
 
 
-def _limits(p: CrossTaskAblation) -> tuple[float | None, float | None]:
-    if p.normalised:
+def _limits(parameters: CrossTaskAblation) -> tuple[float | None, float | None]:
+    if parameters.normalised:
         return None, None
-    return (None, 1.0) if p.definition == "relative" else (-1.0, 1.0)
+    return (None, 1.0) if parameters.definition == "relative" else (-1.0, 1.0)
 
 
 CROSS_TASK_ABLATION = Property(
@@ -176,5 +167,5 @@ CROSS_TASK_ABLATION = Property(
     "what removing the shared set of one task costs another: an entry of the cross-task matrix",
     "accuracy points",
     limits=_limits,
-    preflight=lambda p, context: () if p.normalised else best_case(-1, 1)(p, context),
+    preflight=lambda parameters, context: () if parameters.normalised else best_case(-1, 1)(parameters, context),
 )

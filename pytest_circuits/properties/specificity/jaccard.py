@@ -8,19 +8,19 @@ from pydantic import Field
 
 from ...core.units import is_mlp, layer_of
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
-from ..parameters import CircuitParameters, Share, TaskName
+from ..parameters import BootstrapParameters, OverlapParameters, SharedSetParameters, TaskName
 from ..protocol import Claim, Property
-from ..steps.examples import check_share, circuits, describe, empty_set, examples, intact, set_details
-from ..steps.removal import COMMON, shown
-from ..steps.shared_sets import AT_ONE
+from ..steps.examples import CompetentTask, competent_task, describe_model
+from ..steps.removal import check_distinct_prompts
+from ..steps.shared_sets import UNSETTLED_OVERLAP, SharedSetTask, discover_shared_set, format_set, set_details
 
 if TYPE_CHECKING:
-    from ...core.results import CircuitSet
+    pass
 
 
-class Jaccard(CircuitParameters):
+class Jaccard(BootstrapParameters, OverlapParameters, SharedSetParameters):
     """|S_A ∩ S_B| / |S_A ∪ S_B| of the shared sets S_P of two tasks, from their discovery examples.
 
     Reported beside its chance level (random sets with as many heads and MLPs; and as many in each layer) and its
@@ -35,99 +35,85 @@ class Jaccard(CircuitParameters):
     """
 
     tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks")]
-    p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
-    over_chance: Annotated[bool, Field(description="subtract the mean Jaccard of random sets with as many heads and MLPs")] = False
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Ask for both tasks' attribution; bootstrap the overlap of their shared sets."""
+    """Find the shared sets of both tasks; bootstrap their overlap."""
     from ...stats import bootstrap, overlap
 
-    p: Jaccard = claim.parameters
-    if p.tasks[0] == p.tasks[1]:
-        raise Invalid(f"both tasks are {p.tasks[0]!r}: a set overlaps with itself by definition; name two tasks")
-    universe = yield from describe(claim)
-    sides: list[tuple[CircuitSet, list[str]]] = []
-    details: dict[str, Any] = {"shared_sets": {}, "accuracy": {}, "noise_ceiling": {}, "examples": {}}
-    prompts: set[str] = set()
-    for task in p.tasks:
-        found = yield from examples(claim, task)
-        outcome = yield from intact(claim, task, found)
-        common = prompts & set(found.encoded.prompts)
-        if len(common) > COMMON * min(len(prompts) or found.encoded.n, found.encoded.n):
-            raise Invalid(
-                f"tasks {p.tasks[0]!r} and {p.tasks[1]!r} have {len(common)} clean prompts in common, so their sets are not independent; "
-                "name tasks without common prompts",
-                {"common_prompts": len(common)},
-            )
-        prompts |= set(found.encoded.prompts)
-        every = yield from circuits(claim, task)
-        discovery, groups = every.take(found.discovery), found.groups(found.discovery)
-        check_share(p.p, len(discovery))
-        names = discovery.shared(p.p)
-        if not names:
-            raise empty_set(p, task, int(discovery.counts.max()), len(discovery))
-        sides.append((discovery, groups))
-        details["shared_sets"][task] = set_details(names, universe)
-        details["accuracy"][task] = outcome.accuracy
-        details["noise_ceiling"][task] = _ceiling(discovery, groups, p.p)
-        details["examples"][task] = found.as_dict()
+    parameters: Jaccard = claim.parameters
+    first, second = parameters.tasks
+    if first == second:
+        raise Invalid(f"both tasks are {first!r}: a set overlaps with itself by definition; name two tasks", code=ReasonCode.SAME_TASK)
+    universe = yield from describe_model(claim)
+    competent: list[CompetentTask] = []
+    tasks: list[SharedSetTask] = []
+    for name in parameters.tasks:
+        competent.append((yield from competent_task(claim, name)))
+        check_distinct_prompts(competent, "so their sets are not independent")
+        tasks.append((yield from discover_shared_set(claim, competent[-1])))
 
-    tallies = [overlap.group_tallies(c.members, g) for c, g in sides]
-    units = sides[0][0].units
-    kinds = ["mlp" if is_mlp(u) else "head" for u in units]
+    tallies = [overlap.group_tallies(task.discovery.members, task.discovery_groups) for task in tasks]
+    units = tasks[0].circuits.units
+    types = ["mlp" if is_mlp(unit) else "head" for unit in units]
 
-    def statistic(a: Any, b: Any) -> Any:
-        rows = [overlap.shared_rows(w, t, s, p.p) for w, (t, s) in zip((a, b), tallies, strict=True)]
-        return overlap.agreement_rows(rows[0], rows[1], kinds if p.over_chance else None)
+    def statistic(first_counts: Any, second_counts: Any) -> Any:
+        counts = (first_counts, second_counts)
+        rows = [overlap.shared_rows(w, tally, sizes, parameters.p) for w, (tally, sizes) in zip(counts, tallies, strict=True)]
+        return overlap.agreement_rows(rows[0], rows[1], types if parameters.over_chance else None)
 
+    lowest = -1.0 if parameters.over_chance else 0.0
     value, interval, parts = bootstrap.bootstrap_interval(
-        statistic, [len(s) for _, s in tallies], p.confidence, 0, p.resamples, lowest=-1.0 if p.over_chance else 0.0, highest=1.0
+        statistic, [len(sizes) for _, sizes in tallies], parameters.confidence, 0, parameters.resamples, lowest=lowest, highest=1.0
     )
-    masks = [c.shared_mask(p.p) for c, _ in sides]
-    by_type = overlap.typed_null(masks[0], masks[1], kinds)
-    by_layer = overlap.typed_null(masks[0], masks[1], [f"{k}{layer_of(u)}" for k, u in zip(kinds, units, strict=True)])
-    details |= {
-        "both": [u for u, x, y in zip(units, *masks, strict=True) if x and y],
+    masks = [task.discovery.shared_mask(parameters.p) for task in tasks]
+    by_type = overlap.typed_null(masks[0], masks[1], types)
+    by_layer = overlap.typed_null(masks[0], masks[1], [f"{kind}{layer_of(u)}" for kind, u in zip(types, units, strict=True)])
+    details: dict[str, Any] = {
+        "shared_sets": {task.name: set_details(task.shared, universe) for task in tasks},
+        "accuracy": {task.name: task.intact.accuracy for task in tasks},
+        "noise_ceiling": {task.name: _ceiling(task, parameters.p) for task in tasks},
+        "examples": {task.name: task.examples.as_dict() for task in tasks},
+        "both": [unit for unit, *inside in zip(units, *masks, strict=True) if all(inside)],
         "chance": {"by_type": vars(by_type), "by_type_and_layer": vars(by_layer)},
         "jaccard": overlap.jaccard(*masks),
         "over_chance": overlap.jaccard(*masks) - by_type.mean,
         "overlap_coefficient": overlap.overlap_coefficient(*masks),
         "containment": {
-            f"{p.tasks[0]} in {p.tasks[1]}": overlap.containment(masks[0], masks[1]),
-            f"{p.tasks[1]} in {p.tasks[0]}": overlap.containment(masks[1], masks[0]),
+            f"{first} in {second}": overlap.containment(masks[0], masks[1]),
+            f"{second} in {first}": overlap.containment(masks[1], masks[0]),
         },
         "bootstrap": parts,
     }
-    n = min(len(c) for c, _ in sides)
-    unsettled = AT_ONE if p.p == 1 else None
-    details["notes"] = _told(p, details)
-    return Estimate(value, interval, n, p.confidence, "bias-corrected bootstrap over groups", "jaccard", details, unsettled)
+    n = min(len(task.examples.discovery) for task in tasks)
+    unsettled = UNSETTLED_OVERLAP if parameters.p == 1 else None
+    details["notes"] = _notes(parameters, details)
+    return Estimate(value, interval, n, parameters.confidence, "bias-corrected bootstrap over groups", "jaccard", details, unsettled)
 
 
-def _ceiling(discovery: CircuitSet, groups: list[str], p: float) -> float | None:
-    """Split-half Jaccard, or None where no half has a shared set."""
+def _ceiling(task: SharedSetTask, share: float) -> float | None:
+    """Split-half Jaccard of a task's shared set, or None where no half has one."""
     from ...stats.overlap import split_half
 
     try:
-        return split_half(discovery.members, groups, p)[0]
+        return split_half(task.discovery.members, task.discovery_groups, share)[0]
     except Invalid:
         return None
 
 
-def _told(p: Jaccard, details: dict[str, Any]) -> list[str]:
-    """The sets, and what their overlap is to be compared with."""
-    sets = [f"{task}: {shown(found['units'])}" for task, found in details["shared_sets"].items()]
+def _notes(parameters: Jaccard, details: dict[str, Any]) -> list[str]:
+    """The sets, and the levels to compare their overlap with."""
+    sets = [f"{task}: {format_set(shared['units'])}" for task, shared in details["shared_sets"].items()]
     ceiling = ", ".join(f"{task} {'none' if c is None else format(c, '.2f')}" for task, c in details["noise_ceiling"].items())
     by_type = details["chance"]["by_type"]
     chance = f"chance level (same numbers of heads and MLPs): {by_type['mean']:.2f} [{by_type['low']:.2f}, {by_type['high']:.2f}]"
-    beside = f"{chance}; noise ceiling (split halves): {ceiling}"
-    return [*sets, beside, *([f"Jaccard {details['jaccard']:.3f}, of which {by_type['mean']:.3f} by chance"] if p.over_chance else [])]
+    context = f"{chance}; noise ceiling (split halves): {ceiling}"
+    over = [f"Jaccard {details['jaccard']:.3f}, of which {by_type['mean']:.3f} by chance"] if parameters.over_chance else []
+    return [*sets, context, *over]
 
 
-def _limits(p: Jaccard) -> tuple[float, float]:
-    return (-1.0, 1.0) if p.over_chance else (0.0, 1.0)
+def _limits(parameters: Jaccard) -> tuple[float, float]:
+    return (-1.0, 1.0) if parameters.over_chance else (0.0, 1.0)
 
 
 JACCARD = Property(

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
-from ...measurement.driver import together
+from ...measurement.driver import gather
 from ...measurement.requests import Steps, ask_all
-from ..parameters import TaskName
+from ..parameters import RemovalParameters, TaskName
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.examples import describe, set_details
-from ..steps.removal import DiscoveredTask, RemovalParameters, apart, discovered, removal, set_overlap, shown
+from ..steps.examples import describe_model
+from ..steps.removal import ablation_request, check_distinct_prompts, discover_removable_set
+from ..steps.shared_sets import SharedSetTask, format_set, set_details, set_overlap
 
 
 class Specificity(RemovalParameters):
@@ -40,47 +41,51 @@ class Specificity(RemovalParameters):
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
-    """Find all shared sets, remove each from the examples of A, compare A's own with the others."""
+    """Find all shared sets, remove each on the evaluation examples of A, compare A's own with the others."""
     from ...stats.betting import grouped_mean_interval
 
-    p: Specificity = claim.parameters
-    universe, own, *others = yield from together(describe(claim), *(discovered(claim, task) for task in (p.task, *p.tasks)))
-    apart([own, *others], "so a set of one was found on prompts of the other")
-    outcomes = yield from ask_all([removal(claim, p.task, [side.shared]) for side in (own, *others)])
+    parameters: Specificity = claim.parameters
+    names = (parameters.task, *parameters.tasks)
+    universe, task, *others = yield from gather(describe_model(claim), *(discover_removable_set(claim, name) for name in names))
+    tasks: list[SharedSetTask] = [task, *others]
+    check_distinct_prompts(tasks, "so a set of one was found on prompts of the other")
+    outcomes = yield from ask_all([ablation_request(claim, parameters.task, [source.shared]) for source in tasks])
     correct = [outcome.correct[0].astype(float) for outcome in outcomes]
     contrast = sum(correct[1:]) / len(others) - correct[0]
-    value, interval, _ = grouped_mean_interval(contrast, own.groups, p.confidence, -1.0, 1.0)
-    accuracy = own.base.accuracy
-    column = {side.task: _entry(accuracy, float(c.mean())) for side, c in zip((own, *others), correct, strict=True)}
-    equal = [side.task for side in others if side.shared == own.shared]
+    value, interval, _ = grouped_mean_interval(contrast, task.groups, parameters.confidence, -1.0, 1.0)
+    accuracy = task.intact.accuracy
+    column = {source.name: _entry(accuracy, float(right.mean())) for source, right in zip(tasks, correct, strict=True)}
+    equal = [other.name for other in others if other.shared == task.shared]
     details: dict[str, Any] = {
-        "evaluated_on": p.task,
+        "evaluated_on": parameters.task,
         "axis": "column: one evaluated task, the shared sets of several removed",
         "column": column,
-        "shared_sets": {side.task: set_details(side.shared, universe) for side in (own, *others)},
-        "overlap": {side.task: set_overlap(own.shared, side.shared) for side in others},
+        "shared_sets": {source.name: set_details(source.shared, universe) for source in tasks},
+        "overlap": {other.name: set_overlap(task.shared, other.shared) for other in others},
         "equal_sets": equal,
-        "accuracy": {side.task: side.base.accuracy for side in (own, *others)},
-        "ablation": p.ablation,
-        **own.found.as_dict(),
+        "accuracy": {source.name: source.intact.accuracy for source in tasks},
+        "ablation": parameters.ablation,
+        **task.examples.as_dict(),
     }
-    told = _told(own, others, column, equal)
-    return Estimate(value, interval, len(contrast), p.confidence, "betting interval over groups", "specificity", details | {"notes": told})
+    notes = _notes(task, others, column, equal)
+    return Estimate(
+        value, interval, len(contrast), parameters.confidence, "betting interval over groups", "specificity", details | {"notes": notes}
+    )
 
 
 def _entry(accuracy: float, without: float) -> dict[str, float | None]:
     return {"accuracy_without": without, "drop": accuracy - without, "relative_drop": 1 - without / accuracy if accuracy else None}
 
 
-def _told(own: DiscoveredTask, others: list[DiscoveredTask], column: dict[str, Any], equal: list[str]) -> list[str]:
-    costs = ", ".join(f"of {side.task} ({len(side.shared)}) {column[side.task]['drop']:.3f}" for side in others)
+def _notes(task: SharedSetTask, others: list[SharedSetTask], column: dict[str, Any], equal: list[str]) -> list[str]:
+    costs = ", ".join(f"of {other.name} ({len(other.shared)}) {column[other.name]['drop']:.3f}" for other in others)
     lines = [
-        f"shared set of {own.task} {shown(own.shared)}",
-        f"accuracy on {own.task} {own.base.accuracy:.3f}; removing its own set costs {column[own.task]['drop']:.3f}, the set {costs}",
+        f"shared set of {task.name} {format_set(task.shared)}",
+        f"accuracy on {task.name} {task.intact.accuracy:.3f}; removing its own set costs {column[task.name]['drop']:.3f}, the set {costs}",
     ]
     if equal:
         lines.append(f"the set of {', '.join(equal)} is the very same set, so it costs the same by definition")
-    sizes = {len(side.shared) for side in (own, *others)}
+    sizes = {len(source.shared) for source in (task, *others)}
     if len(sizes) > 1:
         lines.append("the sets differ in size (in brackets); a larger set costs more whatever it is for")
     return lines

@@ -1,36 +1,28 @@
-"""A task's shared set beside random sets of the same capacity: what necessity and sufficiency have in common."""
+"""A task's shared set compared with random sets of the same capacity: what necessity and sufficiency have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from ...core.units import Universe
-from ...errors import Invalid, suggestion
-from ...measurement.requests import Ablate, MeasureNorms, Steps, ask, freeze
+from ...errors import Invalid, ReasonCode, suggestion
+from ...measurement.requests import MeasureNorms, Steps, ask
 from ...stats import CONTROLS
-from ..parameters import TaskName
 from ..payload import frequencies
 from ..protocol import Claim
-from .examples import Examples, check_share, circuits, describe, empty_set, examples, intact, part
+from .examples import CompetentTask, competent_task, describe_model, part
+from .shared_sets import discover_shared_set
 
 if TYPE_CHECKING:
     from ...core.results import Outcome
 
 Interval = tuple[float, float]
 
-FEWEST = 20
+MIN_DISTINCT_SETS = 20
 """Different control sets that a rank needs: among fewer, even the most extreme one comes up with a probability above .05."""
-
-
-class OtherCircuit(BaseModel):
-    """The task whose shared set is removed, when it is not the task that is measured."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    task: TaskName
+NO_CONTROL = "none"
 
 
 def known_control(name: str) -> str:
@@ -40,43 +32,39 @@ def known_control(name: str) -> str:
     return name
 
 
+def optional_control(name: str) -> str:
+    """The name of a control rule, or `none`. Raises `ValueError` for others."""
+    return name if name == NO_CONTROL else known_control(name)
+
+
 @dataclass(frozen=True)
 class ControlledSet:
-    """The shared set `units` of task `source`, and the task it is measured on: its examples and the intact model on the evaluation ones.
+    """The shared set `units` of the task `source`, and the task that it is measured on.
 
-    `kept` is what a baseline keeps of the discovery circuits.
+    `payload` is what a baseline stores of the discovery circuits.
     """
 
     units: tuple[str, ...]
     source: str
-    examples: Examples
-    intact: Outcome
+    task: CompetentTask
     universe: Universe
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
         """The group of each evaluation example."""
-        return self.examples.groups(self.examples.evaluation)
+        return self.task.groups
 
 
-def shared_set(claim: Claim) -> Steps[ControlledSet]:
+def discover_controlled_set(claim: Claim) -> Steps[ControlledSet]:
     """S_P of the discovery examples of `task`, or of `circuit.task`. Raises `Invalid` for an empty one and below the accuracy gate."""
-    p = claim.parameters
-    source = p.circuit.task if p.circuit else p.task
-    universe = yield from describe(claim)
-    here = yield from examples(claim, p.task)
-    base = yield from intact(claim, p.task, here)
-    there = here
-    if source != p.task:
-        there = yield from examples(claim, source)
-        yield from intact(claim, source, there)
-    discovery = (yield from circuits(claim, source)).take(there.discovery)
-    check_share(p.p, len(discovery))
-    shared = discovery.shared(p.p)
-    if not shared:
-        raise empty_set(p, source, int(discovery.counts.max()), len(discovery))
-    return ControlledSet(shared, source, here, base, universe, frequencies(discovery, there.groups(there.discovery)))
+    parameters = claim.parameters
+    source = parameters.circuit.task if parameters.circuit else parameters.task
+    universe = yield from describe_model(claim)
+    task = yield from competent_task(claim, parameters.task)
+    source_task = task if source == parameters.task else (yield from competent_task(claim, source))
+    discovered = yield from discover_shared_set(claim, source_task)
+    return ControlledSet(discovered.shared, source, task, universe, frequencies(discovered.discovery, discovered.discovery_groups))
 
 
 @dataclass(frozen=True)
@@ -87,54 +75,48 @@ class Controls:
     sets: list[tuple[str, ...]]
 
 
-def drawn(claim: Claim, shared: tuple[str, ...], universe: Universe) -> Steps[Controls]:
-    """The control sets. Raises `Invalid` when they cannot be drawn, or are the shared set itself."""
+def draw_control_sets(claim: Claim, units: tuple[str, ...], universe: Universe) -> Steps[Controls]:
+    """The control sets of `units`. Raises `Invalid` when they cannot be drawn, or can only be `units` itself."""
     from ...stats.controls import draw_controls
 
-    p = claim.parameters
-    rule: Any = p.control
-    if CONTROLS.fact(p.control, "norms"):
+    parameters = claim.parameters
+    rule: Any = parameters.control
+    if CONTROLS.fact(parameters.control, "norms"):
         from ...stats.matched_controls import control_rule
 
-        norms = yield from ask(MeasureNorms(claim.model, claim.tasks[p.task], part(p, "discovery")))
-        rule = control_rule(p.control, norms.values)
-    sets = draw_controls(shared, universe, rule, p.draws, p.control_seed)
-    if set(sets) == {shared}:
+        norms = yield from ask(MeasureNorms(claim.model, claim.tasks[parameters.task], part(parameters, "discovery")))
+        rule = control_rule(parameters.control, norms.values)
+    sets = draw_controls(units, universe, rule, parameters.draws, parameters.control_seed)
+    if set(sets) == {units}:
         raise Invalid(
-            f"control {p.control!r} can only draw the shared set itself ({len(shared)} components), so the comparison is with itself; "
-            "lower size, raise p, or use control: c3_any",
-            {"shared_set": list(shared), "control": p.control},
+            f"control {parameters.control!r} can only draw the shared set itself ({len(units)} components), so the comparison is with "
+            "itself; lower size, raise p, or use control: c3_any",
+            {"shared_set": list(units), "control": parameters.control},
+            code=ReasonCode.CONTROL_IS_THE_SET,
         )
     return Controls(rule, sets)
 
 
-def ablation(claim: Claim, sets: Sequence[Sequence[str]], mode: str) -> Ablate:
-    """The request for removing, or keeping, each of these sets on the evaluation examples."""
-    p = claim.parameters
-    return Ablate(
-        claim.model, claim.tasks[p.task], tuple(map(tuple, sets)), mode, p.ablation, "component", p.metric,
-        part(p, "evaluation"), part(p, "discovery"), freeze(p.ablation_options),
-    )  # fmt: skip
-
-
-def compare(p: Any, control: Outcome, chosen: Outcome, base: Outcome, groups: list[str]) -> tuple[float, Interval, dict[str, Any]]:
-    """acc(control) − acc(the one chosen set), or its ratio to the intact accuracy as a linear contrast, with interval and parts."""
+def control_contrast(
+    parameters: Any, control: Outcome, chosen: Outcome, intact: Outcome, groups: list[str]
+) -> tuple[float, Interval, dict[str, Any]]:
+    """acc(control) − acc(chosen set), or its ratio to the intact accuracy as a linear contrast, with interval and parts."""
     from ...stats.crossed import crossed_interval
 
-    tables, one = control.correct.astype(float), chosen.correct[0].astype(float)
-    absolute = crossed_interval(tables, one, groups, p.confidence)
-    if p.definition == "absolute":
+    tables, correct = control.correct.astype(float), chosen.correct[0].astype(float)
+    absolute = crossed_interval(tables, correct, groups, parameters.confidence)
+    if parameters.definition == "absolute":
         return absolute
-    whole = base.correct.astype(float)
+    whole = intact.correct.astype(float)
 
     def contrast(b: float) -> Interval:
-        return crossed_interval(tables, one + b * whole, groups, p.confidence, -1 - abs(b), 1 + abs(b))[1]
+        return crossed_interval(tables, correct + b * whole, groups, parameters.confidence, -1 - abs(b), 1 + abs(b))[1]
 
-    value, interval = relative(absolute[0], whole, groups, contrast)
+    value, interval = relative_to_accuracy(absolute[0], whole, groups, contrast)
     return value, interval, {**absolute[2], "absolute": absolute[0]}
 
 
-def relative(difference: float, whole: Any, groups: list[str], contrast: Callable[[float], Interval]) -> tuple[float, Interval]:
+def relative_to_accuracy(difference: float, whole: Any, groups: list[str], contrast: Callable[[float], Interval]) -> tuple[float, Interval]:
     """`difference` / intact accuracy, and the b whose contrast, difference − b·accuracy, has an interval that contains 0.
 
     `whole` [n] is the correctness of the intact model; `contrast(b)` is the interval of the contrast, which falls as b grows.
@@ -146,7 +128,9 @@ def relative(difference: float, whole: Any, groups: list[str], contrast: Callabl
 
     accuracy = float(group_means(whole, groups)[0].mean())
     if accuracy == 0:
-        raise Invalid("a relative value divides by the intact accuracy, which is 0; use definition: absolute")
+        raise Invalid(
+            "a relative value divides by the intact accuracy, which is 0; use definition: absolute", code=ReasonCode.ZERO_DENOMINATOR
+        )
 
     def crossing(end: int) -> float:
         """Where an end of the contrast's interval passes 0."""
@@ -160,38 +144,38 @@ def relative(difference: float, whole: Any, groups: list[str], contrast: Callabl
     return value, (min(value, crossing(0)), max(value, crossing(1)))
 
 
-def ranked(observed: float, draws: Any, possible: int) -> dict[str, Any]:
-    """`rank_p`: the Monte-Carlo rank p-value of `observed` among what the m control draws gave, [m]; high values are extreme.
+def control_rank(observed: float, draws: Any, possible: int) -> dict[str, Any]:
+    """`rank_p`: the Monte-Carlo rank p-value of `observed` among the values of the m control draws, [m]; high values are extreme.
 
-    `possible` is how many different sets the control rule allows. Where that is below `FEWEST`, draws repeat each other, so that more of
-    them would lower (b+1)/(m+1) without any further evidence: `rank_p` is then None and `rank_p_reason` says why.
+    `possible` is how many different sets the control rule allows. Below `MIN_DISTINCT_SETS`, draws repeat each other, so that more of
+    them would lower (b+1)/(m+1) without further evidence: `rank_p` is then None and `rank_p_reason` says why.
     """
     from ...stats.controls import monte_carlo_p
 
-    if possible >= FEWEST:
+    if possible >= MIN_DISTINCT_SETS:
         return {"rank_p": monte_carlo_p(observed, draws, "greater"), "rank_p_reason": None}
     sets = "only one control set is" if possible == 1 else f"only {possible} different control sets are"
-    return {"rank_p": None, "rank_p_reason": f"{sets} possible, and a rank among draws needs at least {FEWEST} different ones"}
+    return {"rank_p": None, "rank_p_reason": f"{sets} possible, and a rank among draws needs at least {MIN_DISTINCT_SETS} different ones"}
 
 
-def rank_told(rank: Mapping[str, Any], what: str = "the shared set") -> str:
-    """The rank in words, or why there is none."""
+def format_rank(rank: Mapping[str, Any], what: str = "the shared set") -> str:
+    """The rank as text, or why there is none."""
     if rank["rank_p"] is None:
         return f"no rank among the controls: {rank['rank_p_reason']}"
     return f"rank of {what} among the controls: p = {rank['rank_p']:.3f}"
 
 
-def control_details(name: str, shared: tuple[str, ...], universe: Universe, draws: Controls, outcome: Outcome) -> dict[str, Any]:
-    """What a reader wants to know of the controls."""
-    from ...stats import controls
+def control_details(name: str, units: tuple[str, ...], universe: Universe, controls: Controls, outcome: Outcome) -> dict[str, Any]:
+    """Details of the control draws: accuracies, how many different sets are possible, overlap with the set, matching by layer."""
+    from ...stats.controls import distinct, expected_overlap, strata_of
     from ...stats.matched_controls import same_layer
 
     return {
         "rule": name,
-        "draws": len(draws.sets),
-        "accuracies": [round(float(a), 4) for a in outcome.correct.mean(1)],
-        "distinct_sets": controls.distinct(shared, universe, draws.rule),
-        "expected_overlap": controls.expected_overlap(shared, universe, draws.rule),
-        "matched_by_layer": same_layer(shared, universe, controls.strata_of(shared, universe, draws.rule)),
-        "sets": [list(d) for d in draws.sets],
+        "draws": len(controls.sets),
+        "accuracies": [round(float(accuracy), 4) for accuracy in outcome.correct.mean(1)],
+        "distinct_sets": distinct(units, universe, controls.rule),
+        "expected_overlap": expected_overlap(units, universe, controls.rule),
+        "matched_by_layer": same_layer(units, universe, strata_of(units, universe, controls.rule)),
+        "sets": [list(control) for control in controls.sets],
     }

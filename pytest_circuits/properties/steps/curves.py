@@ -18,7 +18,7 @@ from ...measurement.requests import Ablate, Attribute, Steps, ask, freeze
 from ..parameters import AblationName, MethodName, Options, Parameters, TaskName, check_ablation, check_method
 from ..protocol import Claim
 from .examples import Examples, part
-from .finite import check_finite
+from .numeric_checks import check_finite
 
 if TYPE_CHECKING:
     import numpy as np

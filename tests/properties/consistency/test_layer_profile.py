@@ -72,7 +72,7 @@ def test_layer_profile_says_that_sums_over_readers_favour_early_layers():
 @pytest.mark.parametrize(
     ("given_layers", "reason"),
     [
-        ({"layers": [2, 4]}, "layers 2–4 are asked for, but this model has layers 0–3"),
+        ({"layers": [2, 4]}, "the claim is about layers 2–4, and this model has layers 0–3"),
         ({"layers": [0, 3]}, "all 4 layers"),
     ],
 )

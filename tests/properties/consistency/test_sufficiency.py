@@ -173,8 +173,8 @@ def test_a_rank_needs_twenty_different_control_sets_and_says_so_where_there_are_
 
 @pytest.mark.parametrize(("possible", "known"), [(1, False), (19, False), (20, True)])
 def test_the_rank_is_the_number_of_draws_at_least_as_extreme(possible, known):
-    from pytest_circuits.properties.steps.controls import rank_told, ranked
+    from pytest_circuits.properties.steps.controls import control_rank, format_rank
 
-    rank = ranked(0.5, [0.1, 0.5, 0.9], possible)
+    rank = control_rank(0.5, [0.1, 0.5, 0.9], possible)
     assert rank["rank_p"] == (pytest.approx(3 / 4) if known else None)
-    assert ("p = 0.750" in rank_told(rank)) == known
+    assert ("p = 0.750" in format_rank(rank)) == known

@@ -160,7 +160,7 @@ def test_a_control_that_is_always_the_same_set_is_none():
     two = ["L0MLP", "L1H0"]
     made = world(a=Table(rows(N, (N, [*two, "L0H0", "L0H1", "L0H2", "L1H1", "L1H2", "L2MLP"])), survive("a")),
                  b=Table(rows(N, (N, [*two, "L2H1", "L2H2"])), survive("b")))  # fmt: skip
-    with pytest.raises(Invalid, match="'c3' allows one set alone, which is no random control"):
+    with pytest.raises(Invalid, match="'c3' allows a single set, which is not a random control"):
         decompose(made, "core", against="control", size=9)
 
 

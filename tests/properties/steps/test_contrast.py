@@ -17,7 +17,7 @@ from pytest_circuits.measurement.requests import Attribute
 from pytest_circuits.properties.consistency.reuse import Reuse
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.specificity.jaccard import Jaccard
-from pytest_circuits.properties.steps.contrast import strength
+from pytest_circuits.properties.steps.attribution import strength
 from pytest_circuits.stats.split import split_by_group
 from tests.fakes.components import Fake, Study, planted_scores
 

@@ -82,7 +82,7 @@ def _suite(document: Document, problems: Problems, path: Path, replacements: Map
     used = {name for claim in claims.values() for name in properties_of(claim)}
     names = _names(present, "models"), _names(present, "tasks")
     context = SpecContext(problems, models, names[0], tasks, names[1], check_defaults(problems, used), replaced)
-    expanded = [one for name, claim in claims.items() for one in expand_claim(context, name, claim)]
+    expanded = [test for name, claim in claims.items() for test in expand_claim(context, name, claim)]
     expanded = drift.resolved(problems, expanded, models, about)
     every = {source.name: source for sources in models.values() for source in sources}
     series = {name: sources for name, sources in models.items() if name not in every}

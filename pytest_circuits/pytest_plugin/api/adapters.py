@@ -1,4 +1,4 @@
-"""Models and tasks that fixtures and Python tests hand over as objects: from the object to a source that the lab can work with."""
+"""Models and tasks that fixtures and Python tests pass as objects: from the object to a source that the executor can measure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 MODELS = "a model directory, a hub id, a Hugging Face model, or (model, tokenizer)"
 
 
-def model_source(state: Session, named: ModelSource, value: Any, what: str) -> ModelSource:
-    """The source of a model that `what` (for messages) returned: a path, a hub id, a module, (module, tokenizer) or a `Subject`.
+def model_source(session: Session, named: ModelSource, value: Any, what: str) -> ModelSource:
+    """The source of a model given as a path, a hub id, a module, (module, tokenizer) or a `Subject`; `what` says where it is from.
 
-    Relative paths are taken from pytest's root directory. A module is told apart by a digest of its weights, taken each time: one that was
+    Relative paths count from pytest's root directory. A module is identified by a digest of its weights, taken each time: a module that
     changed in between is another model. Raises `ModelError` for anything else.
     """
     if isinstance(value, ModelSource):
@@ -28,7 +28,7 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     if isinstance(value, (str, Path)):
         from ...spec.checkpoints import model_path
 
-        return replace(named, path=model_path(state.config.rootpath, str(value)), fixture=None)
+        return replace(named, path=model_path(session.config.rootpath, str(value)), fixture=None)
     module, tokenizer = parts(value)
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
@@ -38,9 +38,9 @@ def model_source(state: Session, named: ModelSource, value: Any, what: str) -> M
     mark = f"memory:{weights_digest(module)}:{behaviour_digest(module)}"
     mark += "" if tokenizer is None else f"+{type(tokenizer).__name__}@{id(tokenizer):x}"
     source = replace(named, loader=mark, fixture=None)
-    if state.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
-        state.handed_over[source] = module
-        state.executor().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
+    if session.handed_over.get(source) is not module:  # a twin of equal weights must not stand in for one that may change later
+        session.handed_over[source] = module
+        session.executor().models.provide(source, lambda: (module, tokenizer))  # holds the tokenizer, so that its id stays its own
     return source
 
 
@@ -53,10 +53,10 @@ def parts(value: Any) -> tuple[Any, Any]:
     return value, None
 
 
-def task_source(state: Session, name: str, value: Any, what: str) -> TaskSource:
-    """The source of a task that `what` returned: a `Task`, an iterable of `PromptPair` or mappings, or a `TaskSource`.
+def task_source(session: Session, name: str, value: Any, what: str) -> TaskSource:
+    """The source of a task given as a `Task`, an iterable of `PromptPair` or mappings, or a `TaskSource`; `what` says where it is from.
 
-    Told apart by its pairs, so that equal tasks are measured once whoever made them. Raises `TaskError` for anything else.
+    A task is identified by its pairs, so that equal tasks are measured once. Raises `TaskError` for anything else.
     """
     if isinstance(value, TaskSource):
         return replace(value, name=name)
@@ -64,5 +64,5 @@ def task_source(state: Session, name: str, value: Any, what: str) -> TaskSource:
 
     task: Task = replace(task_from(value, what), name=name)
     source = TaskSource.make(name, "fixture", what, {"fingerprint": task.fingerprint})
-    state.executor().provide_task(source, task)
+    session.executor().provide_task(source, task)
     return source

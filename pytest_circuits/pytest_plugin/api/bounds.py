@@ -1,4 +1,4 @@
-"""The bound of a check in Python, as keyword arguments give it."""
+"""The bound of a check in Python, from its keyword arguments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def stated_bound(
     prop: Property, parameters: AnyParameters, at_least: float | None, at_most: float | None, within: Sequence[float] | None
 ) -> Bound:
-    """The one bound that was given, or that of a property which has its own. Raises `OptionError` for any other number of them, for one
-    that is no number, and for one that says nothing about the values of this property.
+    """The bound in the arguments, or the property's own where there is none.
+
+    Raises `OptionError` unless there is exactly one, for a bound that is not a finite number, and for a vacuous one.
     """
     if prop.bound is not None and at_least is None and at_most is None and within is None:
         return prop.bound

@@ -17,19 +17,19 @@ class Drawing(Picked):
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         super().__init__()
-        self._draw, self.made = draw, list[int | bool]()
+        self._draw, self.record = draw, list[int | bool]()
 
     def pick(self, n: int) -> int:
         """A number of hypothesis' choice; a single option is no choice."""
         if n == 1:
             return 0
-        self.made.append(self._draw(st.integers(0, n - 1)))
-        return int(self.made[-1])
+        self.record.append(self._draw(st.integers(0, n - 1)))
+        return int(self.record[-1])
 
     def coin(self) -> bool:
         """False or True."""
-        self.made.append(self._draw(st.booleans()))
-        return bool(self.made[-1])
+        self.record.append(self._draw(st.booleans()))
+        return bool(self.record[-1])
 
 
 class Replay(Picked):
@@ -37,7 +37,7 @@ class Replay(Picked):
 
     def __init__(self, made: tuple[Any, ...]) -> None:
         super().__init__()
-        self._left, self.made = list(made), list[int | bool]()
+        self._left, self.record = list(made), list[int | bool]()
 
     def pick(self, n: int) -> int:
         """The next number."""
@@ -50,7 +50,7 @@ class Replay(Picked):
     def _next(self, fits: Callable[[Any], bool]) -> Any:
         if not self._left or not fits(self._left[0]):
             raise StaleError
-        self.made.append(self._left[0])
+        self.record.append(self._left[0])
         return self._left.pop(0)
 
 

@@ -86,7 +86,7 @@ class Effort:
 def record(make: Make, draws: Draws) -> Example | None:
     """An example with its choices."""
     found = make(draws)
-    return None if found is None else replace(found, choices=tuple(draws.made))  # type: ignore[attr-defined]
+    return None if found is None else replace(found, choices=tuple(draws.record))  # type: ignore[attr-defined]
 
 
 def independent(make: Make, n: int, source: int | str) -> list[Example]:

@@ -1,6 +1,6 @@
 """Tasks: prompt pairs with a known answer. Plain Python; no tokenizer, no numpy.
 
-A built-in task is one file here plus one line in `TASKS`. `load_task` opens built-ins, JSONL files and loaders.
+A built-in task is one file in `builtin` plus one line in `TASKS`. `load_task` opens built-ins, JSONL files and loaders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a task is: prompt pairs, how an answer is scored, and where further pairs come from."""
+"""Tasks: prompt pairs, how an answer is scored, and where further pairs come from."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PromptPair:
 
     Prompts and answers are text, or token ids as tuples of int (all of one pair in the same form). `answer`
     may have several tokens. `corrupt_answer` (default: the first foil, else the answer) follows the corrupt
-    prompt when several answer tokens are teacher-forced. Pairs of one `group` (a template, an entity) are not independent of each
-    other: splits and intervals go by group; None means a group of its own. `source` says where the pair was
-    read, for messages ("pairs.jsonl:17").
+    prompt when several answer tokens are teacher-forced. Pairs of one `group` (a template, an entity) are not independent:
+    splits and intervals go by group; None puts the pair into a group by itself. `source` is the place the pair was
+    read from, for messages ("pairs.jsonl:17").
     """
 
     clean: Text
@@ -35,14 +35,14 @@ class PromptPair:
 
 @dataclass(frozen=True)
 class Task:
-    """A named list of prompt pairs. Iterating gives `PromptPair`s.
+    """A named list of prompt pairs. Iteration yields `PromptPair`s.
 
     scoring: `choices`: correct when the answer's logit is above every foil's; `argmax`: when every answer token is
         the most likely one of the whole vocabulary, teacher-forced.
     stop: None, or `digits`: the answer is a number and counts only if no further digit would follow it
         (108 is not answered by the start of 1083).
-    more: for generated tasks, a deterministic continuation of `pairs`, as long as there are new ones, used to replace pairs
-        that a tokenizer turns out to make degenerate (unequal lengths, equal first answer tokens). None: such pairs are refused.
+    more: for generated tasks, a deterministic continuation of `pairs`, which replaces pairs that a tokenizer makes
+        degenerate (unequal lengths, equal first answer tokens). None: such pairs are refused.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Task:
     stop: Literal["digits"] | None = None
     more: Callable[[], Iterator[PromptPair]] | None = field(default=None, compare=False, repr=False)
     provenance: dict[str, Any] = field(default_factory=dict)
-    dropped: int = 0  # degenerate draws that the generator itself discarded
-    most_groups: int | None = field(default=None, compare=False)  # how many groups there can be with these parameters; None: not known
-    base: Task | None = field(default=None, repr=False)  # the task that this one continues: its pairs come first
-    unfit: Literal["refuse", "drop"] = "refuse"  # what is done with pairs that a tokenizer makes degenerate, where `more` is None
+    dropped: int = 0  # degenerate draws that the generator discarded
+    most_groups: int | None = field(default=None, compare=False)  # how many groups the parameters allow; None: unknown
+    base: Task | None = field(default=None, repr=False)  # the task that this one continues; its pairs come first
+    unfit: Literal["refuse", "drop"] = "refuse"  # how degenerate pairs are handled where `more` is None
 
     def __iter__(self) -> Iterator[PromptPair]:
         return iter(self.pairs)
@@ -72,10 +72,10 @@ class Task:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that a measurement depends on: all pairs, the scoring, and how replacements are made."""
+        """A digest of everything a measurement depends on: all pairs, the scoring, and where replacements come from."""
         pairs = [[p.clean, p.corrupt, p.answer, p.foils, p.corrupt_answer, p.group] for p in self.pairs]
         content: list[Any] = [pairs, self.scoring, self.stop, self.provenance if self.more else None]
-        if self.base is not None:  # which of its pairs a tokenizer replaces, and with which, depends on where it ends
+        if self.base is not None:  # the replacements that a tokenizer needs depend on where the base ends
             content.append(self.base.fingerprint)
         if self.unfit != "refuse":
             content.append(self.unfit)

@@ -1,4 +1,4 @@
-"""Tasks in files: one JSON object a line, or a table (.csv)."""
+"""Tasks in files: one JSON object per line, or a table (.csv)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Parameters(BaseModel):
     format: Annotated[
         Literal["pairs", "arc", "mib", "eap"],
         Field(
-            description="what a record is: `pairs` (clean, corrupt, answer, foil; or clean_prefix, patch_prefix, clean_answer, "
+            description="the form of a record: `pairs` (clean, corrupt, answer, foil; or clean_prefix, patch_prefix, clean_answer, "
             "patch_answer), `arc` (AI2 ARC questions), `mib` (a prompt with named counterfactuals), `eap` (clean, corrupted and answers "
             "or their token ids, as EAP-IG publishes them)"
         ),
@@ -43,28 +43,30 @@ class Parameters(BaseModel):
     seed: Annotated[int | None, Field(description="with `arc`: draws the letter that the answer moves to (default 0)")] = None
     counterfactual: Annotated[
         str | None,
-        Field(min_length=1, description="with `mib`: which counterfactual is the corrupt prompt, where there are several"),
+        Field(min_length=1, description="with `mib`: the counterfactual that is the corrupt prompt, where there are several"),
     ] = None
     tokenizer: Annotated[
         str | None,
-        Field(min_length=1, description="with `eap`: whose token ids the answers are; a directory, relative to the file, or hub id"),
+        Field(
+            min_length=1, description="with `eap`: the tokenizer of the answers' token ids; a directory, relative to the file, or a hub id"
+        ),
     ] = None
 
     @field_validator(*OPTIONS)
     @classmethod
     def _belongs_to_its_format(cls, value: object, info: ValidationInfo) -> object:
         name = str(info.field_name)
-        chosen = info.data.get("format")
-        if value is not None and chosen is not None and chosen != OPTIONS[name]:
-            raise ValueError(f"{name} goes with format: {OPTIONS[name]}, and the format is {chosen}")
+        file_format = info.data.get("format")
+        if value is not None and file_format is not None and file_format != OPTIONS[name]:
+            raise ValueError(f"{name} needs format: {OPTIONS[name]}, but the format is {file_format}")
         return value
 
 
 def read(path: str | Path, parameters: Parameters | None = None, name: str | None = None) -> Task:
-    """The task in a file; every record is checked, also beyond the first n.
+    """The task in a file. Every record is checked, even beyond the first n.
 
-    Raises `TaskError` with `file:line` for what cannot be read, or is no record of the format, and when there are fewer than n
-    pairs. Degenerate pairs are refused in the format `pairs`, which is written by hand; in published data they are left out.
+    Raises `TaskError` with `file:line` for a record that cannot be read or does not have the format, and for fewer than n
+    pairs. Degenerate pairs are refused in the format `pairs`, which is written by hand, and left out of published data.
     """
     chosen = parameters or Parameters()
     path = Path(path)
@@ -72,7 +74,7 @@ def read(path: str | Path, parameters: Parameters | None = None, name: str | Non
     reader = _reader(chosen, path)
     offers = [reader(record, where) for record, where in _records(path, content)]
     if not offers:
-        raise TaskError(f"{path}: no prompt pairs in this file; it needs one JSON object a line, or a .csv table with a header")
+        raise TaskError(f"{path}: no prompt pairs in this file; it needs one JSON object per line, or a .csv table with a header")
     provenance = {"file": path.name, **chosen.model_dump(mode="json", exclude_none=True)}
     if chosen.format != "pairs":
         provenance["data"] = hashlib.sha256(content.encode()).hexdigest()
@@ -80,7 +82,7 @@ def read(path: str | Path, parameters: Parameters | None = None, name: str | Non
     pairs = [pair for offer in offers for pair in offer]
     refuse_degenerate(pairs, str(path))
     if chosen.n is not None and chosen.n > len(pairs):
-        raise TaskError(f"{path}: n={chosen.n} asks for more than the {len(pairs)} pairs in this file; lower n or leave it out")
+        raise TaskError(f"{path}: n={chosen.n} is more than the {len(pairs)} pairs in this file; lower n or leave it out")
     most = len({pair.group if pair.group is not None else (pair.clean, i) for i, pair in enumerate(pairs)})
     return Task(name or path.stem, tuple(pairs[: chosen.n]), chosen.scoring, chosen.stop, provenance=provenance, most_groups=most)
 
@@ -101,7 +103,7 @@ def _written(record: Any, where: str) -> list[PromptPair]:
 
 
 def _records(path: Path, content: str) -> Iterator[tuple[Any, str]]:
-    """Each record with its place, "file:line"."""
+    """Each record with its location, "file:line"."""
     return _rows(path, content) if path.suffix.lower() == ".csv" else _lines(path, content)
 
 
@@ -117,7 +119,7 @@ def _lines(path: Path, content: str) -> Iterator[tuple[Any, str]]:
 
 
 def _rows(path: Path, content: str) -> Iterator[tuple[dict[str, str], str]]:
-    """Rows of a table as objects; an empty cell is a missing field, a column without a name is passed over."""
+    """Rows of a table as objects. An empty cell is a missing field; a column without a name is skipped."""
     reader = csv.reader(io.StringIO(content, newline=""), strict=True)
     before = 0
     try:
@@ -129,7 +131,7 @@ def _rows(path: Path, content: str) -> Iterator[tuple[dict[str, str], str]]:
             if not any(row):
                 continue
             if len(row) != len(header):
-                raise TaskError(f"{where}: {len(row)} cells, but the header names {len(header)} columns; quote text that has commas in it")
+                raise TaskError(f"{where}: {len(row)} cells, but the header names {len(header)} columns; quote text that contains commas")
             yield {column: cell for column, cell in zip(header, row, strict=True) if column and cell}, where
     except csv.Error as problem:
         raise TaskError(f"{path}:{before + 1}: not a row of a table ({problem})") from None
@@ -148,8 +150,8 @@ def _decoded(path: Path) -> str:
 
 
 def _unique(where: str, items: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(items)
-    if len(found) < len(items):
-        double = next(key for i, (key, _) in enumerate(items) if key in dict(items[:i]))
-        raise TaskError(f"{where}: the field {double!r} is given twice")
-    return found
+    fields = dict(items)
+    if len(fields) < len(items):
+        repeated = next(key for i, (key, _) in enumerate(items) if key in dict(items[:i]))
+        raise TaskError(f"{where}: the field {repeated!r} appears twice")
+    return fields

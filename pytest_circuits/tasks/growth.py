@@ -1,4 +1,4 @@
-"""Longer versions of a task: the same pairs, and further ones after them."""
+"""Longer versions of a task: the same pairs, followed by further ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .base import PromptPair, Task
 
 
 def grown(task: Task, n: int) -> Task:
-    """The task with `n` pairs: its own, then the next ones of its continuation whose clean prompts are new.
+    """The task with `n` pairs: its pairs, then those of its continuation whose clean prompts are new.
 
-    The first pairs stay what they are, also where a tokenizer has some of them replaced (`Task.base`), so what was found on them is
-    found again. Raises `TaskError` for a task that has no continuation, or too short a one.
+    The first pairs stay as they are, even where a tokenizer has some of them replaced (`Task.base`), so results on them stay valid.
+    Raises `TaskError` for a task without a continuation, or with one that is too short.
     """
     if n <= len(task):
-        raise TaskError(f"task {task.name!r} has {len(task)} pairs already, so it cannot grow to {n}")
+        raise TaskError(f"task {task.name!r} already has {len(task)} pairs, so it cannot be extended to {n}")
     if task.more is None:
-        raise TaskError(f"task {task.name!r} cannot make more than its {len(task)} pairs: lower max_n to that, or leave it out")
+        raise TaskError(f"task {task.name!r} has no more than {len(task)} pairs: lower max_n to that number, or leave it out")
     pairs = list(task.pairs)
     seen = {pair.clean for pair in pairs}
     for pair in task.more():

@@ -25,8 +25,8 @@ _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 def load_task(name_or_file: str | Path, n: int | None = None, seed: int | None = None, **params: Any) -> Task:
     """A built-in task by its name, a `.jsonl` file by its path, or the pairs of a callable by its reference "pkg.mod:function".
 
-    n, seed and params are the task's parameters; those that are None take their defaults. Raises `OptionError` for unknown tasks
-    and parameters, `TaskError` for what is wrong with the data.
+    n, seed and params are the task's parameters; None means the default. Raises `OptionError` for unknown tasks and parameters,
+    `TaskError` for faulty data.
     """
     options = {key: value for key, value in {"n": n, "seed": seed}.items() if value is not None} | params
     target = str(name_or_file)
@@ -36,7 +36,9 @@ def load_task(name_or_file: str | Path, n: int | None = None, seed: int | None =
         return file_task(target, options)
     if _REFERENCE.fullmatch(target):
         return loader_task(target, options)
-    raise OptionError(f"unknown task {target!r}: no .jsonl file, no reference 'pkg.mod:function', no built-in; {suggestion(target, TASKS)}")
+    raise OptionError(
+        f"unknown task {target!r}: not a .jsonl file, a reference 'pkg.mod:function' or a built-in; {suggestion(target, TASKS)}"
+    )
 
 
 def load_source(source: TaskSource) -> Task:
@@ -55,7 +57,7 @@ def load_source(source: TaskSource) -> Task:
 
 
 def _check_space(source: TaskSource) -> None:
-    """Built-ins know how many prompts they have: to find out by looking for further ones takes long."""
+    """Refuse a max_n beyond the task's prompts at once: built-ins know their number, and searching for further prompts is slow."""
     try:
         builtin_task(source.target, {**source.options, "n": source.grown[-1]})
     except TaskError as problem:
@@ -68,7 +70,7 @@ def builtin_parameters(name: str) -> type[BaseModel]:
 
 
 def task_parameters(kind: str, target: str) -> type[BaseModel] | None:
-    """The parameter model of a task as a spec names it; None for a loader, whose parameters are its own keyword arguments."""
+    """The parameter model of a task as a spec names it; None for a loader, whose parameters are keyword arguments."""
     if kind == "builtin":
         return builtin_parameters(target)
     return files.Parameters if kind == "file" else None
@@ -81,7 +83,7 @@ def builtin_task(name: str, options: Mapping[str, Any]) -> Task:
 
 
 def validated_parameters(name: str, options: Mapping[str, Any]) -> Any:
-    """The parameters of a built-in task. Raises `OptionError` for one that it does not have or allow."""
+    """The parameters of a built-in task. Raises `OptionError` for an unknown parameter or a value that is not allowed."""
     return _validated(builtin_parameters(name), options, f"task {name!r}")
 
 
@@ -91,9 +93,9 @@ def file_task(path: str, options: Mapping[str, Any]) -> Task:
 
 
 def loader_task(reference: str, options: Mapping[str, Any]) -> Task:
-    """What a callable returns: a `Task`, or prompt pairs or mappings with the fields of a JSONL line. Options are its keyword arguments.
+    """The task from a callable, which returns a `Task`, or prompt pairs, or mappings with the fields of a JSONL line.
 
-    Whatever it raises becomes a `TaskError` that names the reference.
+    `options` are its keyword arguments. Any exception becomes a `TaskError` that names the reference.
     """
     try:
         return task_from(load_object(reference)(**options), reference, {"loader": reference, **options})
@@ -103,36 +105,36 @@ def loader_task(reference: str, options: Mapping[str, Any]) -> Task:
         raise TaskError(f"the task loader {reference} raised {type(problem).__name__}: {problem}") from problem
 
 
-def task_from(made: Any, what: str, provenance: Mapping[str, Any] | None = None) -> Task:
-    """The task that `what` (for messages) returned: a `Task` as it is, or prompt pairs or mappings with the fields of a JSONL line.
+def task_from(result: Any, what: str, provenance: Mapping[str, Any] | None = None) -> Task:
+    """The task in a result of `what` (named in messages): a `Task`, or prompt pairs, or mappings with the fields of a JSONL line.
 
-    Raises `TaskError` for anything else, for no pairs, and for degenerate ones.
+    Raises `TaskError` for anything else, and for a result without pairs or with degenerate ones.
     """
-    if isinstance(made, Task):
-        return made
-    if not isinstance(made, Iterable) or isinstance(made, (str, bytes, Mapping)):
-        raise TaskError(f"{what} returned {type(made).__name__}; it must return a Task, or an iterable of PromptPair or dict")
-    pairs = tuple(_pair(one, f"{what}[{i}]") for i, one in enumerate(made))
+    if isinstance(result, Task):
+        return result
+    if not isinstance(result, Iterable) or isinstance(result, (str, bytes, Mapping)):
+        raise TaskError(f"{what} returned {type(result).__name__}; it must return a Task, or an iterable of PromptPair or dict")
+    pairs = tuple(_pair(record, f"{what}[{i}]") for i, record in enumerate(result))
     if not pairs:
         raise TaskError(f"{what} returned no prompt pairs")
     refuse_degenerate(pairs, what)
     return Task(what, pairs, provenance=dict(provenance or {}))
 
 
-def _pair(one: Any, where: str) -> PromptPair:
-    if not isinstance(one, PromptPair):
-        return pair_from(one, where)
-    return one if one.source else replace(one, source=where)
+def _pair(record: Any, where: str) -> PromptPair:
+    if not isinstance(record, PromptPair):
+        return pair_from(record, where)
+    return record if record.source else replace(record, source=where)
 
 
 def _validated(model: type[BaseModel], options: Mapping[str, Any], what: str) -> Any:
     try:
         return model.model_validate(dict(options))
     except ValidationError as problem:
-        first = problem.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
-        if first["type"] == "extra_forbidden":
+        error = problem.errors()[0]
+        name = str(error["loc"][0]) if error["loc"] else ""
+        if error["type"] == "extra_forbidden":
             raise OptionError(f"{what} has no parameter {name!r}; {suggestion(name, model.model_fields)}") from None
-        if first["type"] == "missing":
+        if error["type"] == "missing":
             raise OptionError(f"{what} needs the parameter {name!r}") from None
-        raise OptionError(f"{what}: {name}={options.get(name)!r} is not allowed: {first['msg']}") from None
+        raise OptionError(f"{what}: {name}={options.get(name)!r} is not allowed: {error['msg']}") from None

@@ -1,4 +1,4 @@
-"""From a mapping of fields (a JSONL line, what a loader yields) to a prompt pair."""
+"""From a mapping of fields (a JSONL line, a record of a loader) to a prompt pair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .base import PromptPair, Text
 
 FIELDS = ("clean", "corrupt", "answer", "foil", "foils", "choices", "corrupt_answer", "group")
 ALIASES = {"clean_prefix": "clean", "patch_prefix": "corrupt", "clean_answer": "answer", "patch_answer": "corrupt_answer"}
-IGNORED = ("case",)  # what else published files with those names carry
+IGNORED = ("case",)  # a further field of published files with the alias names
 REQUIRED = ("clean", "corrupt", "answer")
 ALTERNATIVES = ("foil", "foils", "choices")
 SHOWN = 3
@@ -30,8 +30,8 @@ def pair_from(record: Any, where: str) -> PromptPair:
     if missing:
         raise TaskError(f"{where}: {' and '.join(missing)} missing; a pair needs clean, corrupt and answer")
     clean, corrupt, answer = (_text(fields[name], name, where) for name in REQUIRED)
-    own = fields.get("corrupt_answer")
-    corrupt_answer = None if own is None else _text(own, "corrupt_answer", where)
+    follow_up = fields.get("corrupt_answer")
+    corrupt_answer = None if follow_up is None else _text(follow_up, "corrupt_answer", where)
     foils = _foils(fields, answer, where)
     if "patch_answer" in record and corrupt_answer is not None and not any(name in fields for name in ALTERNATIVES):
         foils = (corrupt_answer,)
@@ -42,7 +42,7 @@ def pair_from(record: Any, where: str) -> PromptPair:
 
 
 def _named(record: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """The fields under their own names, aliases resolved."""
+    """The fields by name, aliases resolved."""
     fields: dict[str, Any] = {}
     for key, value in record.items():
         if key in IGNORED and "clean_prefix" in record:
@@ -51,7 +51,7 @@ def _named(record: Mapping[Any, Any], where: str) -> dict[str, Any]:
         if name not in FIELDS:
             raise TaskError(f"{where}: unknown field {key!r}; {suggestion(key, (*FIELDS, *ALIASES))}")
         if name in fields:
-            raise TaskError(f"{where}: {name!r} is given twice, also as {key!r}; give it once")
+            raise TaskError(f"{where}: {name!r} appears twice, also as {key!r}; give it once")
         fields[name] = value
     return fields
 
@@ -62,26 +62,26 @@ def _text(value: Any, name: str, where: str) -> Text:
     numbers = isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
     if numbers and all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in value):
         return tuple(value)
-    raise TaskError(f"{where}: {name} must be text or a list of token ids, and not be empty; got {shown(value)}")
+    raise TaskError(f"{where}: {name} must be a non-empty text or list of token ids; got {shown(value)}")
 
 
 def _foils(fields: Mapping[str, Any], answer: Text, where: str) -> tuple[Text, ...]:
-    given = [name for name in ALTERNATIVES if name in fields]
-    if len(given) > 1:
-        raise TaskError(f"{where}: {' and '.join(given)} say the same thing; give one of foil, foils, choices")
-    if not given:
+    names = [name for name in ALTERNATIVES if name in fields]
+    if len(names) > 1:
+        raise TaskError(f"{where}: {' and '.join(names)} exclude each other; give one of foil, foils, choices")
+    if not names:
         return ()
-    name, value = given[0], fields[given[0]]
+    name, value = names[0], fields[names[0]]
     if name == "foil":
         return (_text(value, name, where),)
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         raise TaskError(f"{where}: {name} must be a list with at least one entry; got {shown(value)}")
-    found = tuple(dict.fromkeys(_text(one, f"each of {name}", where) for one in value))
+    foils = tuple(dict.fromkeys(_text(option, f"each of {name}", where) for option in value))
     if name == "choices":
-        found = tuple(one for one in found if one != answer)
-        if not found:
+        foils = tuple(option for option in foils if option != answer)
+        if not foils:
             raise TaskError(f"{where}: choices has no option besides the answer; give at least one other")
-    return found
+    return foils
 
 
 def _group(value: Any, where: str) -> str | None:
@@ -99,13 +99,13 @@ def shown(value: Any) -> str:
 
 
 def refuse_degenerate(pairs: Sequence[PromptPair], what: str) -> None:
-    """Raises `TaskError` when a pair's prompts are equal or its answer is among its foils: nothing can be measured on it."""
+    """Raise `TaskError` for pairs whose prompts are equal or whose answer is among the foils: nothing can be measured on them."""
     same = [p for p in pairs if p.clean == p.corrupt]
     tied = [p for p in pairs if p.answer in p.foils]
     if same or tied:
         problems = [f"clean equals corrupt in {_places(same)}"] if same else []
         problems += [f"the answer equals a foil in {_places(tied)}"] if tied else []
-        raise TaskError(f"{what}: {' and '.join(problems)} of {len(pairs)} pairs; such a pair measures nothing: change or remove it")
+        raise TaskError(f"{what}: {' and '.join(problems)} of {len(pairs)} pairs; such pairs measure nothing: change or remove them")
 
 
 def _places(pairs: Sequence[PromptPair]) -> str:

@@ -149,7 +149,7 @@ def test_mistakes_in_the_name_or_parameters_of_a_task():
     with pytest.raises(OptionError, match="has no parameter 'tempates'; did you mean 'templates'"):
         cs.prompt_pairs("ioi", tempates="went")
     for name, value in (("n", 10), ("seed", 1)):
-        with pytest.raises(OptionError, match=f"{name} says which pairs of task 'ioi' a seed draws"):
+        with pytest.raises(OptionError, match=f"{name} selects pairs of task 'ioi'"):
             cs.prompt_pairs("ioi", **{name: value})
     with pytest.raises(TaskError, match="no prompt pairs"):
         cs.prompt_pairs([])

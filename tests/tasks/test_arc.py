@@ -132,10 +132,10 @@ def test_choices_in_the_answers_own_words_are_passed_over_and_questions_without_
     task = load_task(path, format="arc")
     assert (len(task), task.dropped) == (2, 1)
     assert read(task.pairs[0].corrupt)[1]["C"] == "tin" and task.pairs[0].foils[0] == " C"
-    with pytest.raises(TaskError, match="n=3 asks for more than the 2 pairs in it"):
+    with pytest.raises(TaskError, match="n=3 is more than the 2 pairs in it"):
         load_task(path, format="arc", n=3)
     alone = write(tmp_path / "b.jsonl", hub_item(["tin", "tin"], 0))
-    with pytest.raises(TaskError, match="none of 1 records can be used"):
+    with pytest.raises(TaskError, match="none of 1 records is usable"):
         load_task(alone, format="arc")
 
 
@@ -162,14 +162,14 @@ def test_seed_moves_answers_and_nothing_else():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"answerKey": "E"}, r":1: answerKey is 'E', which is no label of the choices \(A, B, C\)"),
+        ({"answerKey": "E"}, r":1: answerKey is 'E', which is not a label of the choices \(A, B, C\)"),
         ({"answerKey": None}, "answerKey is 'None'"),
         ({"choices": {"text": ["a"], "label": ["A"]}, "answerKey": "A"}, ":1: 1 choices; a question needs 2 to 10"),
         ({"choices": {"text": ["a", "b"], "label": ["A", "A"]}, "answerKey": "A"}, "two choices have the same label"),
-        ({"choices": {"text": ["a", " "], "label": ["A", "B"]}}, "each choice needs a label and a text"),
+        ({"choices": {"text": ["a", " "], "label": ["A", "B"]}}, "each choice needs a label and a non-empty text"),
         ({"choices": {"text": ["a", "b"], "label": ["A"]}}, "each choice needs a label"),
         ({"choices": ["a", "b"]}, r"choices must be \[\{"),
-        ({"question": ""}, "the question must be text"),
+        ({"question": ""}, "the question must be a non-empty text"),
         ({"question": {"stem": "s"}}, r"choices must be \[\{"),
     ],
 )
@@ -184,7 +184,7 @@ def test_an_ordinary_pair_is_no_arc_item_and_the_other_way_round(tmp_path):
         load_task(path, format="arc")
     with pytest.raises(TaskError, match="unknown field 'id'"):
         load_task(HUB)
-    with pytest.raises(OptionError, match="counterfactual goes with format: mib, and the format is arc"):
+    with pytest.raises(OptionError, match="counterfactual needs format: mib, but the format is arc"):
         load_task(HUB, format="arc", counterfactual="symbol")
 
 
@@ -223,9 +223,9 @@ def test_the_seed_chooses_the_questions(datasets):
 
 
 def test_too_few_questions_and_missing_data_are_told(datasets):
-    with pytest.raises(TaskError, match=r"allenai/ai2_arc ARC-Easy test: n=256 asks for more than the 8 pairs"):
+    with pytest.raises(TaskError, match=r"allenai/ai2_arc ARC-Easy test: n=256 is more than the 8 pairs"):
         load_task("arc_easy")
-    with pytest.raises(TaskError, match=r"neither in the cache .* nor can it be fetched \(ConnectionError: offline\); a local file"):
+    with pytest.raises(TaskError, match=r"not in the cache .* and cannot be fetched \(ConnectionError: offline\); a local file"):
         load_task("arc_easy", n=4, split="train")
 
 

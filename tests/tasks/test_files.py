@@ -83,18 +83,18 @@ def test_line_separators_inside_a_text_do_not_end_the_line(write):
         ([ROW, '{"clean": "a",}'], ":2: not a JSON object"),
         ([ROW, "[1]"], ":2: a pair is an object"),
         (["[" * 100_000], ":1: not a JSON object"),
-        (['{"clean": "a", "clean": "b"}'], ":1: the field 'clean' is given twice"),
-        ([{**ROW, "foils": ["z"]}], ":1: foil and foils say the same thing"),
-        ([{**ROW, "clean_prefix": "q"}], ":1: 'clean' is given twice, also as 'clean_prefix'"),
+        (['{"clean": "a", "clean": "b"}'], ":1: the field 'clean' appears twice"),
+        ([{**ROW, "foils": ["z"]}], ":1: foil and foils exclude each other"),
+        ([{**ROW, "clean_prefix": "q"}], ":1: 'clean' appears twice, also as 'clean_prefix'"),
         ([{**ROW, "corupt": "q"}], ":1: unknown field 'corupt'; did you mean 'corrupt'"),
         ([{"clean": "a", "foil": "b"}], ":1: corrupt and answer missing"),
-        ([{**ROW, "answer": 3}], ":1: answer must be text or a list of token ids"),
-        ([{**ROW, "answer": ""}], ":1: answer must be text"),
-        ([{**ROW, "clean": [True]}], ":1: clean must be text"),
-        ([{**ROW, "clean": [-1]}], ":1: clean must be text"),
+        ([{**ROW, "answer": 3}], ":1: answer must be a non-empty text or list of token ids"),
+        ([{**ROW, "answer": ""}], ":1: answer must be a non-empty text"),
+        ([{**ROW, "clean": [True]}], ":1: clean must be a non-empty text"),
+        ([{**ROW, "clean": [-1]}], ":1: clean must be a non-empty text"),
         ([{**ROW, "clean": [1, 2]}], ":1: text and token ids are mixed"),
         ([{"clean": "a", "corrupt": "b", "answer": "x", "foils": "yz"}], ":1: foils must be a list"),
-        ([{"clean": "a", "corrupt": "b", "answer": "x", "foils": [1, 2]}], ":1: each of foils must be text"),
+        ([{"clean": "a", "corrupt": "b", "answer": "x", "foils": [1, 2]}], ":1: each of foils must be a non-empty text"),
         ([{"clean": "a", "corrupt": "b", "answer": "x", "choices": ["x"]}], ":1: choices has no option besides the answer"),
         ([{**ROW, "group": [1]}], ":1: group must be text"),
         ([ROW, json.dumps(ROW).replace("a b", "é").encode("latin-1")], ":2: not UTF-8 (byte 0xe9)"),
@@ -117,12 +117,12 @@ def test_a_degenerate_pair_is_quoted_with_its_line(write):
 def test_a_missing_file_and_too_few_pairs_say_so(write, tmp_path):
     with pytest.raises(TaskError, match=r"none\.jsonl: cannot read the task file: No such file"):
         load_task(tmp_path / "none.jsonl")
-    with pytest.raises(TaskError, match="n=3 asks for more than the 1 pairs"):
+    with pytest.raises(TaskError, match="n=3 is more than the 1 pairs"):
         load_task(write(ROW), n=3)
 
 
 def test_a_file_has_no_seed(write):
-    with pytest.raises(OptionError, match="seed goes with format: arc"):
+    with pytest.raises(OptionError, match="seed needs format: arc"):
         load_task(write(ROW), seed=1)
     assert {"n", "scoring", "stop", "format", "seed", "counterfactual", "tokenizer"} == set(task_parameters("file", "x.jsonl").model_fields)
 

@@ -93,9 +93,9 @@ def test_a_task_that_cannot_make_as_many_says_how_many_it_can():
         load_source(replace(source, grown=(20, 5281)))
     assert len(load_source(replace(source, grown=(20, 40)))) == 40
     fixed = Task("mine", tuple(PromptPair(f"a{i}", f"b{i}", "x", ("y",)) for i in range(7)))
-    with pytest.raises(TaskError, match="'mine' cannot make more than its 7 pairs"):
+    with pytest.raises(TaskError, match="'mine' has no more than 7 pairs"):
         grown(fixed, 8)
-    with pytest.raises(TaskError, match="has 50 pairs already, so it cannot grow to 50"):
+    with pytest.raises(TaskError, match="already has 50 pairs, so it cannot be extended to 50"):
         grown(load_task("ioi", n=50), 50)
 
 

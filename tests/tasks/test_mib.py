@@ -147,9 +147,9 @@ def test_the_answer_is_the_choice_at_the_key_and_the_other_answer_comes_first(tm
         ({"answerKey": "Ann"}, "answerKey must be an index"),
         ({"choices": ["Ann"]}, "choices must be a list of at least two texts"),
         ({"choices": ["Ann", "Ann"]}, r"two choices are the same \(Ann, Ann\)"),
-        ({"choices": ["Ann", ""]}, "each choice must be text or a number"),
-        ({"choices": None}, "label must be text or a number, and not be empty; got None"),
-        ({"prompt": ""}, "prompt must be text"),
+        ({"choices": ["Ann", ""]}, "each choice must be a non-empty text or a number"),
+        ({"choices": None}, "label must be a non-empty text or a number; got None"),
+        ({"prompt": ""}, "prompt must be a non-empty text"),
         ({"flip_counterfactual": "Bob"}, "the counterfactual 'flip' must be an object"),
         ({"flip_counterfactual": {"prompt": "q"}}, ":1: the counterfactual: label must be"),
         ({"other_counterfactual": None}, r"several counterfactuals; choose one with counterfactual: flip \| other"),
@@ -205,13 +205,13 @@ def test_ids_may_be_written_as_a_table_with_gaps_writes_them(tmp_path, few_words
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({}, ":1: correct_idx and incorrect_idx are ids of one tokenizer's tokens; say of which: tokenizer:"),
+        ({}, ":1: correct_idx and incorrect_idx are ids of one tokenizer's tokens; name it: tokenizer:"),
         ({"incorrect_idx": None}, ":1: incorrect_idx must be a token id"),
         ({"correct_idx": "1.5"}, "correct_idx must be a token id, a whole number; got '1.5'"),
-        ({"correct_idx": 99999999}, "token id 99999999 of the tokenizer .* stands for no text"),
-        ({"correct_idx": 6}, "token id 6 .* stands for no text that is this one token again"),
-        ({"clean": ""}, "clean must be text"),
-        ({"corrupted": 3}, "corrupted must be text"),
+        ({"correct_idx": 99999999}, "token id 99999999 of the tokenizer .* has no text"),
+        ({"correct_idx": 6}, "token id 6 .* has no text that is encoded as this token"),
+        ({"clean": ""}, "clean must be a non-empty text"),
+        ({"corrupted": 3}, "corrupted must be a non-empty text"),
     ],
 )
 def test_a_mistake_in_a_row_is_told_with_its_line(tmp_path, few_words, change, message):
@@ -237,7 +237,7 @@ def test_tables_in_which_more_than_one_token_is_right_are_refused_with_the_reaso
 def test_a_tokenizer_that_is_not_there_is_told(tmp_path):
     with pytest.raises(TaskError, match=r"tokenizer: ./nowhere cannot be opened, neither in"):
         load_task(IDS, format="eap", tokenizer="./nowhere")
-    with pytest.raises(OptionError, match="tokenizer goes with format: eap, and the format is mib"):
+    with pytest.raises(OptionError, match="tokenizer needs format: eap, but the format is mib"):
         load_task(IOI, format="mib", tokenizer="gpt2")
 
 
@@ -253,7 +253,7 @@ def test_tables_serve_ordinary_pairs_too_and_agreement_data_is_read_by_its_publi
     [
         ("clean,corrupt,answer,foil\na,b,c\n", ":2: 3 cells, but the header names 4 columns"),
         ('clean,corrupt,answer,foil\n"a\nb",c,x,y\na,b,c\n', ":4: 3 cells"),
-        ("clean,clean,answer\na,b,c\n", ":1: the field 'clean' is given twice"),
+        ("clean,clean,answer\na,b,c\n", ":1: the field 'clean' appears twice"),
         ('clean,corrupt,answer,foil\n"a,b,c,d', "not a row of a table"),
         ("", "no prompt pairs in this file"),
         ("clean,corrupt,answer\n,b,c\n", ":2: clean missing"),

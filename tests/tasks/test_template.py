@@ -68,7 +68,7 @@ def test_doubled_braces_are_braces():
 
 
 def test_fillings_whose_corruption_changes_nothing_are_passed_over():
-    with pytest.raises(TaskError, match="only 0 of 1 different prompts turned up"):
+    with pytest.raises(TaskError, match="only 0 of 1 different prompts exist"):
         load_task("template", n=1, template="{A}", corrupt="{A}", slots={"A": ["x"]}, answer="y", foil="z")
 
 
@@ -76,15 +76,15 @@ def test_fillings_whose_corruption_changes_nothing_are_passed_over():
     ("change", "message"),
     [
         ({"answer": " {Z}"}, r"answer ' \{Z\}' has the slot 'Z', which has no words; .*allowed: A, B, PLACE"),
-        ({"slots": {**GIVING["slots"], "E": ["x"]}}, "slot 'E' is nowhere used"),
+        ({"slots": {**GIVING["slots"], "E": ["x"]}}, "slot 'E' is not used"),
         ({"slots": {**GIVING["slots"], "A": ["Ann"], "B": ["Ann"]}}, "slots A, B share a list of 1 words"),
         ({"slots": {**GIVING["slots"], "PLACE": ["Rome", "Rome"]}}, "slot 'PLACE' has the word 'Rome' twice"),
         ({"template": "no slot"}, "has no slot"),
-        ({"template": "{A"}, "braces that are no slot are written twice"),
+        ({"template": "{A"}, "write braces that are not a slot twice"),
         ({"template": "{A!r}"}, "a slot is a name in braces"),
         ({"corrupt": ["{A}", "{B}"]}, "1 templates need as many corrupt sentences, got 2"),
-        ({"answer": " {A.capital}"}, "asks for the fact 'capital'; nothing is allowed here"),
-        ({"answer": " {A.age}", "facts": {"age": {"Ann": "9"}}}, "the fact 'age' is not given for 'Bob' of slot 'A'"),
+        ({"answer": " {A.capital}"}, "uses the unknown fact 'capital'; nothing is allowed here"),
+        ({"answer": " {A.age}", "facts": {"age": {"Ann": "9"}}}, "the fact 'age' is missing for 'Bob' of slot 'A'"),
     ],
 )
 def test_mistakes_are_told_with_the_text_that_has_them(change, message):

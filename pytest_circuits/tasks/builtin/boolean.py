@@ -38,7 +38,7 @@ WORD = {True: "true", False: "false"}
 
 
 def value(tree: Tree, literals: list[bool]) -> bool:
-    """What the expression evaluates to."""
+    """The value of the expression."""
     if isinstance(tree, Leaf):
         return literals[tree.place] != tree.negated
     left, right = value(tree.left, literals), value(tree.right, literals)
@@ -58,16 +58,16 @@ class Parameters(generated.Parameters):
 
     operators: Annotated[
         Operators | Annotated[list[Operators], Field(min_length=1)],
-        Field(description="how many of `and`, `or` an expression has (`not` comes on top): a number or a list"),
+        Field(description="number of `and` and `or` in an expression (without `not`), or a list of numbers"),
     ] = Field(default_factory=lambda: [2, 3])
     negations: Annotated[bool, Field(description="whether a literal may be negated")] = True
 
 
 class Boolean(generated.Generated):
-    """Expressions over and, or, not; answer true or false, the other one is the foil.
+    """Expressions over and, or, not; the answer is true or false, the foil the other.
 
-    The corrupt prompt flips one literal, and only flips that change the answer are used. Pairs whose expressions
-    differ in nothing but the values of the literals form a group.
+    The corrupt prompt flips one literal; only flips that change the answer are used. Pairs whose expressions
+    differ only in the values of the literals form a group.
     """
 
     name: ClassVar[str] = "boolean"
@@ -115,7 +115,7 @@ def _flippable(operators: int, negations: bool) -> int:
 def _census(operators: int, negations: bool) -> Counter[tuple[bool, bool]]:
     """How many expressions have each (value, some flip of one literal changes it).
 
-    No literal occurs twice, so `and` and `or` depend on a side only while the other side does not already decide.
+    No literal occurs twice, so `and` and `or` depend on one side only where the other does not decide the result.
     """
     if operators == 0:
         return Counter({(v, True): 2 if negations else 1 for v in (True, False)})

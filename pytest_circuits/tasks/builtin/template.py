@@ -1,4 +1,4 @@
-"""Prompts of one's own: a sentence with slots, and the words that fill them."""
+"""Prompts from a template: a sentence with slots, and the words that fill them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Parameters(generated.Parameters):
 
     facts: Annotated[
         dict[str, dict[str, Word]],
-        Field(description="what is known of words, such as capital: {France: Paris}; {A.capital} is then the capital of the word in {A}"),
+        Field(description="facts about words, such as capital: {France: Paris}; {A.capital} is then the capital of the word in {A}"),
     ] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -48,7 +48,7 @@ class Parameters(generated.Parameters):
                 used |= {slot for slot, _ in _checked(text, what, self.slots, self.facts)}
         idle = [name for name in self.slots if name not in used]
         if idle:
-            raise ValueError(f"slot {idle[0]!r} is nowhere used")
+            raise ValueError(f"slot {idle[0]!r} is not used")
         for text in clean:
             if not _fields(text):
                 raise ValueError(f"the template {text!r} has no slot, so it is a single prompt: write slots in braces, such as {{A}}")
@@ -62,53 +62,53 @@ class Parameters(generated.Parameters):
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
-    """The slots of a text, each with the fact that is asked of its word, or an empty text."""
+    """The slots of a text, each with the fact about its word, or an empty text."""
     return [(name.partition(".")[0], name.partition(".")[2]) for _, name, _, _ in Formatter().parse(text) if name is not None]
 
 
 def _checked(text: str, what: str, slots: Mapping[str, Sequence[str]], facts: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The slots of a text. Raises `ValueError` for braces that are no slot, and for facts that are not known of all words."""
+    """The slots of a text. Raises `ValueError` for braces that are not a slot, and for facts that some words do not have."""
     try:
         parts = list(Formatter().parse(text))
     except ValueError as problem:
-        raise ValueError(f"{what} {text!r}: {problem}; braces that are no slot are written twice, {{{{ and }}}}") from None
+        raise ValueError(f"{what} {text!r}: {problem}; write braces that are not a slot twice, {{{{ and }}}}") from None
     if any(form or conversion for _, _, form, conversion in parts):
         raise ValueError(f"{what} {text!r}: a slot is a name in braces, or a name and a fact, such as {{A.capital}}")
     for slot, fact in _fields(text):
         if slot not in slots:
             raise ValueError(f"{what} {text!r} has the slot {slot!r}, which has no words; {suggestion(slot, slots)}")
         if fact and fact not in facts:
-            raise ValueError(f"{what} {text!r} asks for the fact {fact!r}; {suggestion(fact, facts)}")
+            raise ValueError(f"{what} {text!r} uses the unknown fact {fact!r}; {suggestion(fact, facts)}")
         missing = next((word for word in slots[slot] if fact and word not in facts[fact]), None)
         if missing is not None:
-            raise ValueError(f"{what} {text!r}: the fact {fact!r} is not given for {missing!r} of slot {slot!r}")
+            raise ValueError(f"{what} {text!r}: the fact {fact!r} is missing for {missing!r} of slot {slot!r}")
     return _fields(text)
 
 
 def _filled(text: str, words: Mapping[str, str], facts: Mapping[str, Mapping[str, str]]) -> str:
     """The text with its slots filled."""
-    made = []
+    parts = []
     for before, name, _, _ in Formatter().parse(text):
-        made.append(before)
+        parts.append(before)
         if name is not None:
             slot, _, fact = name.partition(".")
-            made.append(facts[fact][words[slot]] if fact else words[slot])
-    return "".join(made)
+            parts.append(facts[fact][words[slot]] if fact else words[slot])
+    return "".join(parts)
 
 
 def _lists(slots: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Each different list of words, with the slots that take words of it."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    """Each distinct list of words, with the slots that it fills."""
+    slots_of: dict[tuple[str, ...], list[str]] = {}
     for name, words in slots.items():
-        found.setdefault(tuple(words), []).append(name)
-    return list(found.items())
+        slots_of.setdefault(tuple(words), []).append(name)
+    return list(slots_of.items())
 
 
 class Template(generated.Generated):
-    """Prompts of a sentence of one's own, whose slots are filled with words; all fillings are equally likely.
+    """Prompts from your own sentence, whose slots are filled with words; all fillings are equally likely.
 
     Slots with the same list of words are filled with different words. Answer, foil and corrupt prompt are texts with the same slots, such
-    as ` {A}`, or with what `facts` says of a word, ` {A.capital}`. Pairs with the same answer and foils form a group.
+    as ` {A}`, or with a fact about a word, ` {A.capital}`. Pairs with the same answer and foils form a group.
     """
 
     name: ClassVar[str] = "template"
@@ -118,7 +118,7 @@ class Template(generated.Generated):
         """Fillings of the slots of each template."""
         lists = _lists(self.parameters.slots)
         used = [{slot for slot, _ in _fields(text)} for text in generated.listed(self.parameters.template)]
-        return sum(prod(perm(len(words), len(here.intersection(names))) for words, names in lists) for here in used)
+        return sum(prod(perm(len(words), len(slots.intersection(names))) for words, names in lists) for slots in used)
 
     def draw(self, random: Draws) -> PromptPair | None:
         """A template with its slots filled; degenerate when clean and corrupt, or answer and a foil, come out the same."""
@@ -127,8 +127,9 @@ class Template(generated.Generated):
         filled: dict[str, str] = {}
         for words, names in _lists(p.slots):
             filled |= zip(names, random.sample(words, len(names)), strict=True)
-        made, other, answer, *foils = (_filled(text, filled, p.facts) for text in (clean, corrupt, p.answer, *generated.listed(p.foil)))
-        if made == other or answer in foils:
+        texts = (clean, corrupt, p.answer, *generated.listed(p.foil))
+        clean_text, corrupt_text, answer, *foils = (_filled(text, filled, p.facts) for text in texts)
+        if clean_text == corrupt_text or answer in foils:
             return None
         wrong = tuple(dict.fromkeys(foils))
-        return PromptPair(clean=made, corrupt=other, answer=answer, foils=wrong, group="+".join(sorted((answer, *wrong))))
+        return PromptPair(clean=clean_text, corrupt=corrupt_text, answer=answer, foils=wrong, group="+".join(sorted((answer, *wrong))))

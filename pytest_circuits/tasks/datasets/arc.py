@@ -22,13 +22,13 @@ DATASET = "allenai/ai2_arc"
 
 
 def offers(record: Any, where: str, seed: int = 0) -> list[PromptPair]:
-    """One pair for each wrong choice whose text the answer's text can change places with, in an order drawn from the seed.
+    """One pair for each wrong choice whose text can be swapped with the answer's, in an order drawn from the seed.
 
     record: `{"question": {"stem", "choices": [{"text", "label"}]}, "answerKey"}` as AI2 publishes it, or
-    `{"question", "choices": {"text": [..], "label": [..]}, "answerKey"}` as the hub does. Choices are lettered by their place whatever
-    their labels were (A–E, 1–4). The corrupt prompt has the answer's text at another letter, which becomes its answer and is the
-    first foil; the other foils are the other letters. Questions in the same words form a group. Choices with the answer's own
-    text are passed over, so the list may be empty. Raises `TaskError` for a record of another form.
+    `{"question", "choices": {"text": [..], "label": [..]}, "answerKey"}` as the hub does. Choices are lettered by position,
+    whatever their labels (A–E, 1–4). The corrupt prompt has the answer's text at another letter, which is its answer and the
+    first foil; the other foils are the other letters. Questions with the same text form a group. Choices with the answer's
+    text are skipped, so the list may be empty. Raises `TaskError` for a record of another form.
     """
     stem, texts, right = _parts(record, where)
     wrong = [i for i, text in enumerate(texts) if text != texts[right]]
@@ -63,14 +63,14 @@ def _parts(record: Any, where: str) -> tuple[str, list[str], int]:
     inside = question if isinstance(question, Mapping) else {"stem": question, "choices": record.get("choices")}
     stem, (texts, labels) = inside.get("stem"), _choices(inside.get("choices"), where)
     if not isinstance(stem, str) or not stem.strip():
-        raise TaskError(f"{where}: the question must be text and not be empty; got {shown(stem)}")
+        raise TaskError(f"{where}: the question must be a non-empty text; got {shown(stem)}")
     if not 2 <= len(texts) <= len(LETTERS):
         raise TaskError(f"{where}: {len(texts)} choices; a question needs 2 to {len(LETTERS)}")
     if len(set(labels)) < len(labels):
-        raise TaskError(f"{where}: two choices have the same label ({', '.join(labels)}), so answerKey does not tell which is right")
+        raise TaskError(f"{where}: two choices have the same label ({', '.join(labels)}), so answerKey is ambiguous")
     key = str(record.get("answerKey", ""))
     if key not in labels:
-        raise TaskError(f"{where}: answerKey is {key!r}, which is no label of the choices ({', '.join(labels)})")
+        raise TaskError(f"{where}: answerKey is {key!r}, which is not a label of the choices ({', '.join(labels)})")
     return stem.strip(), texts, labels.index(key)
 
 
@@ -78,12 +78,12 @@ def _choices(choices: Any, where: str) -> tuple[list[str], list[str]]:
     """Texts and labels of the choices, from a list of objects or an object of lists."""
     if isinstance(choices, Mapping) and {"text", "label"} <= set(choices):
         texts, labels = list(choices["text"]), list(choices["label"])
-    elif isinstance(choices, Sequence) and all(isinstance(one, Mapping) and {"text", "label"} <= set(one) for one in choices):
-        texts, labels = [one["text"] for one in choices], [one["label"] for one in choices]
+    elif isinstance(choices, Sequence) and all(isinstance(choice, Mapping) and {"text", "label"} <= set(choice) for choice in choices):
+        texts, labels = [choice["text"] for choice in choices], [choice["label"] for choice in choices]
     else:
         raise TaskError(f'{where}: choices must be [{{"text", "label"}}, …] or {{"text": […], "label": […]}}; got {shown(choices)}')
     if len(texts) != len(labels) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise TaskError(f"{where}: each choice needs a label and a text that is not empty; got {shown(choices)}")
+        raise TaskError(f"{where}: each choice needs a label and a non-empty text; got {shown(choices)}")
     return [text.strip() for text in texts], [str(label) for label in labels]
 
 
@@ -96,9 +96,9 @@ class Parameters(generated.Parameters):
 class ArcEasy:
     """ARC Easy: a science question with lettered choices, `Answer:` → ` B`; read through the optional package `datasets`.
 
-    The seed chooses the questions and the letter that the answer moves to in the corrupt prompt, where it changes places with
-    another choice. Numbered choices are lettered; questions with three or five choices are kept as they are. Pairs whose prompts a
-    tokenizer gives different lengths are replaced. A local file needs no package: `{file: ARC-Easy-Test.jsonl, format: arc}`.
+    The seed chooses the questions and the letter that the answer moves to in the corrupt prompt, where it is swapped with
+    another choice. Numbered choices are lettered; questions with three or five choices are used as they are. Pairs whose prompts
+    have different token lengths are replaced. A local file needs no package: `{file: ARC-Easy-Test.jsonl, format: arc}`.
     """
 
     name: ClassVar[str] = "arc_easy"
@@ -107,14 +107,14 @@ class ArcEasy:
 
     @classmethod
     def make(cls, parameters: Any) -> Task:
-        """The task. Raises `TaskError` when the package or the data are not there, or there are fewer than n usable questions."""
+        """The task. Raises `TaskError` when the package or the data are missing, or there are fewer than n usable questions."""
         rows = cls._rows(parameters.split)
         what = f"{DATASET} {cls.config} {parameters.split}"
-        found = [offers(row, f"{what}[{i}]", parameters.seed) for i, row in enumerate(rows)]
+        records = [offers(row, f"{what}[{i}]", parameters.seed) for i, row in enumerate(rows)]
         digest = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
-        Random(f"{cls.name} {parameters.split} {parameters.seed}").shuffle(found)
+        Random(f"{cls.name} {parameters.split} {parameters.seed}").shuffle(records)
         provenance = {"builtin": cls.name, "data": digest, **parameters.model_dump(mode="json")}
-        return assembled(cls.name, what, found, parameters.n, "choices", None, provenance)
+        return assembled(cls.name, what, records, parameters.n, "choices", None, provenance)
 
     @classmethod
     def _rows(cls, split: str) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ class ArcEasy:
         try:
             return [dict(row) for row in load_dataset(DATASET, cls.config, split=split)]
         except Exception as problem:  # the package has no common base class
-            what = f"task {cls.name!r}: {DATASET} is neither in the cache of `datasets` nor can it be fetched"
+            what = f"task {cls.name!r}: {DATASET} is not in the cache of `datasets` and cannot be fetched"
             raise TaskError(f"{what} ({type(problem).__name__}: {problem}); {remedy}") from None
 
 

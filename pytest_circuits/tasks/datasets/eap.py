@@ -21,7 +21,7 @@ def offers(record: Any, where: str, decode: Decode | None = None) -> list[Prompt
     """The pair of a row: clean, corrupted, and the two answers as words or else as token ids.
 
     The corrupted prompt's answer is the foil. `decode(id, where)` gives an id's text. Equal prompts form a group. Raises
-    `TaskError` for rows of another form, for rows in which more than one token is right, and for ids without a tokenizer.
+    `TaskError` for rows of another form, for rows with several right tokens, and for ids without a tokenizer.
     """
     if not isinstance(record, Mapping):
         raise TaskError(f"{where}: a row is an object with clean, corrupted and its answers; got {type(record).__name__}")
@@ -38,13 +38,13 @@ def _answers(record: Mapping[str, Any], clean: str, where: str, decode: Decode |
         if right in record and wrong in record:
             if decode is None:
                 why = f"{right} and {wrong} are ids of one tokenizer's tokens"
-                raise TaskError(f"{where}: {why}; say of which: tokenizer: openai-community/gpt2, or its directory")
+                raise TaskError(f"{where}: {why}; name it: tokenizer: openai-community/gpt2, or its directory")
             return decode(_number(record[right], right, where), where), decode(_number(record[wrong], wrong, where), where)
-    several = next((told for name, told in SEVERAL.items() if name in record), None)
+    several = next((problem for name, problem in SEVERAL.items() if name in record), None)
     if several is None and "correct_idx" in record:
         several = "correct_idx alone, which stands for all answers above it"
     if several is not None:
-        raise TaskError(f"{where}: the row has {several}; a pair needs one answer and one foil: write them as correct and incorrect")
+        raise TaskError(f"{where}: the row has {several}; a pair needs one answer and one foil: give them as correct and incorrect")
     known = ", ".join(" with ".join(names) for names in (*WORDS, *NUMBERS))
     raise TaskError(f"{where}: no answers found; a row needs {known}")
 
@@ -52,7 +52,7 @@ def _answers(record: Mapping[str, Any], clean: str, where: str, decode: Decode |
 def _text(value: Any, name: str, where: str) -> str:
     if isinstance(value, str) and value:
         return value
-    raise TaskError(f"{where}: {name} must be text and not be empty; got {value!r}")
+    raise TaskError(f"{where}: {name} must be a non-empty text; got {value!r}")
 
 
 def _following(value: Any, name: str, prompt: str, where: str) -> str:
@@ -74,7 +74,7 @@ def _number(value: Any, name: str, where: str) -> int:
 def decoder(name: str, beside: Path) -> Decode:
     """Texts of a tokenizer's ids. `name` is a directory, relative to the folder `beside` or to the working directory, or a hub id.
 
-    The decoding function raises `TaskError` for an id whose text does not become that id again.
+    The returned function raises `TaskError` for an id whose text is not encoded as that id.
     """
     from transformers import AutoTokenizer  # only where a file holds ids
 
@@ -95,7 +95,7 @@ def decoder(name: str, beside: Path) -> Decode:
     def decode(number: int, where: str) -> str:
         text = text_of(number)
         if not text:
-            raise TaskError(f"{where}: token id {number} of the tokenizer {name} stands for no text that is this one token again")
+            raise TaskError(f"{where}: token id {number} of the tokenizer {name} has no text that is encoded as this token")
         return text
 
     return decode

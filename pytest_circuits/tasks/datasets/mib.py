@@ -1,4 +1,4 @@
-"""Counterfactual data of the Mechanistic Interpretability Benchmark (MIB): a prompt, and named counterfactual prompts beside it."""
+"""Counterfactual data of the Mechanistic Interpretability Benchmark (MIB): a prompt with named counterfactual prompts."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ def _counterfactual(record: Mapping[str, Any], where: str, wanted: str | None) -
     name = next(iter(named)) if wanted is None else wanted.removesuffix(SUFFIX)
     if name not in named:
         raise TaskError(f"{where}: no counterfactual {name!r}; {suggestion(name, named)}")
-    found = named[name]
-    if found is not None and not isinstance(found, Mapping):
-        raise TaskError(f"{where}: the counterfactual {name!r} must be an object with a prompt and an answer; got {shown(found)}")
-    return found
+    prompt = named[name]
+    if prompt is not None and not isinstance(prompt, Mapping):
+        raise TaskError(f"{where}: the counterfactual {name!r} must be an object with a prompt and an answer; got {shown(prompt)}")
+    return prompt
 
 
 def _prompt(record: Mapping[str, Any], where: str) -> str:
     prompt = record.get("prompt")
     if not isinstance(prompt, str) or not prompt:
-        raise TaskError(f"{where}: prompt must be text and not be empty; got {shown(prompt)}")
+        raise TaskError(f"{where}: prompt must be a non-empty text; got {shown(prompt)}")
     return prompt
 
 
 def _answer(record: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
-    """The answer, and all options; none where the record has no choices. All are written as they follow the prompt."""
+    """The answer, and all options (none without choices), written as they follow the prompt."""
     space = "" if str(record.get("prompt"))[-1:].isspace() else " "
     if record.get("choices") is None:
         return space + _word(record.get("label"), "label", where), []
     options, labelled = _options(record["choices"], where)
-    key, texts = record.get("answerKey"), [space + one.strip() for one in options]
+    key, texts = record.get("answerKey"), [space + option.strip() for option in options]
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(options):
         return texts[key], texts
     if labelled and isinstance(key, str) and key in options:
@@ -79,12 +79,12 @@ def _answer(record: Mapping[str, Any], where: str) -> tuple[str, list[str]]:
 
 
 def _options(choices: Any, where: str) -> tuple[list[str], bool]:
-    """What the answer is chosen from, and whether these are labels."""
+    """The options, and whether they are labels."""
     labelled = isinstance(choices, Mapping)
-    found = choices.get("label") if isinstance(choices, Mapping) else choices
-    if not isinstance(found, Sequence) or isinstance(found, str) or len(found) < 2:
+    values = choices.get("label") if isinstance(choices, Mapping) else choices
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) < 2:
         raise TaskError(f'{where}: choices must be a list of at least two texts, or {{"label": […], "text": […]}}; got {shown(choices)}')
-    options = [_word(one, "each choice", where) for one in found]
+    options = [_word(value, "each choice", where) for value in values]
     if len(set(options)) < len(options):
         raise TaskError(f"{where}: two choices are the same ({', '.join(options)})")
     return options, labelled
@@ -93,4 +93,4 @@ def _options(choices: Any, where: str) -> tuple[list[str], bool]:
 def _word(value: Any, what: str, where: str) -> str:
     if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip():
         return str(value).strip()
-    raise TaskError(f"{where}: {what} must be text or a number, and not be empty; got {shown(value)}")
+    raise TaskError(f"{where}: {what} must be a non-empty text or a number; got {shown(value)}")

@@ -1,4 +1,4 @@
-"""Tasks made of published records: each record offers one or several pairs, and those not used replace what a tokenizer refuses."""
+"""Tasks from published records: each record offers one or more pairs; the unused ones replace pairs that do not fit a tokenizer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Offers = Sequence[PromptPair]
 
 
 def usable(offers: Offers) -> list[PromptPair]:
-    """The pairs that measure something: clean and corrupt differ, the answer is not among its foils."""
+    """The pairs that are not degenerate: clean and corrupt differ, the answer is not among the foils."""
     return [pair for pair in offers if pair.clean != pair.corrupt and pair.answer not in pair.foils]
 
 
@@ -25,25 +25,25 @@ def assembled(
     stop: Literal["digits"] | None,
     provenance: Mapping[str, Any],
 ) -> Task:
-    """The first n records that offer a pair, each with its first one; all by default.
+    """The first pair of each of the first n records that offer one; of all records by default.
 
-    Records that offer nothing usable are left out and counted in `Task.dropped`. `Task.more` has the further pairs of the chosen
-    records, then those of the others. `provenance` must tell the data apart. Raises `TaskError`, beginning with `what`, when no
-    record is usable, or fewer than n are.
+    Records without a usable pair are left out and counted in `Task.dropped`. `Task.more` has the further pairs of the chosen
+    records, then those of the others. `provenance` must identify the data. Raises `TaskError`, beginning with `what`, when fewer
+    than n records are usable, or none.
     """
-    good = [found for found in map(usable, offers) if found]
-    if not good:
-        raise TaskError(f"{what}: none of {len(offers)} records can be used: clean and corrupt, or answer and foil, are always the same")
-    if n is not None and n > len(good):
-        left_out = f" ({len(offers) - len(good)} more offer no usable pair)" if len(good) < len(offers) else ""
-        raise TaskError(f"{what}: n={n} asks for more than the {len(good)} pairs in it{left_out}; lower n or leave it out")
-    chosen, others = good[:n], good[len(good) if n is None else n :]
+    usable_records = [pairs_of_record for pairs_of_record in map(usable, offers) if pairs_of_record]
+    if not usable_records:
+        raise TaskError(f"{what}: none of {len(offers)} records is usable: clean and corrupt, or answer and foil, are always the same")
+    if n is not None and n > len(usable_records):
+        left_out = f" ({len(offers) - len(usable_records)} more offer no usable pair)" if len(usable_records) < len(offers) else ""
+        raise TaskError(f"{what}: n={n} is more than the {len(usable_records)} pairs in it{left_out}; lower n or leave it out")
+    chosen, others = usable_records[:n], usable_records[len(usable_records) if n is None else n :]
 
     def more() -> Iterator[PromptPair]:
-        for found in chosen:
-            yield from found[1:]
-        for found in others:
-            yield from found
+        for pairs_of_record in chosen:
+            yield from pairs_of_record[1:]
+        for pairs_of_record in others:
+            yield from pairs_of_record
 
-    pairs = tuple(found[0] for found in chosen)
-    return Task(name, pairs, scoring, stop, more, dict(provenance), dropped=len(offers) - len(good))
+    pairs = tuple(pairs_of_record[0] for pairs_of_record in chosen)
+    return Task(name, pairs, scoring, stop, more, dict(provenance), dropped=len(offers) - len(usable_records))

@@ -1,4 +1,4 @@
-"""Prompt pairs that were drawn one by one, as a task that describes itself: what a search measures in one go."""
+"""Prompt pairs that were drawn one by one, as a self-contained task that a search measures in one go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = ("clean", "corrupt", "answer", "foils", "corrupt_answer", "group")  # i
 def drawn_source(
     name: str, pairs: Sequence[PromptPair], scoring: Literal["choices", "argmax"] = "choices", stop: Literal["digits"] | None = None
 ) -> TaskSource:
-    """The source of a task of these very pairs, in this order. Pairs that a tokenizer finds unfit are left out (`Encoded.kept`)."""
+    """The source of a task of exactly these pairs, in this order. Pairs that do not fit a tokenizer are left out (`Encoded.kept`)."""
     rows = [[_plain(getattr(pair, field)) for field in FIELDS] for pair in pairs]
     return TaskSource.make(name, KIND, KIND, {"pairs": rows, "scoring": scoring, "stop": stop})
 
@@ -27,13 +27,13 @@ def drawn_task(options: Mapping[str, Any]) -> Task:
 
 
 def as_dict(pair: PromptPair) -> dict[str, Any]:
-    """The pair's fields that say anything, as plain values: what a JSONL line or a spec has."""
+    """The pair's fields that are not empty, as plain values, as a JSONL line or a spec has them."""
     named = {field: _plain(getattr(pair, field)) for field in FIELDS}
     return {field: value for field, value in named.items() if value not in (None, [])}
 
 
 def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _text(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""How a grammar makes its choices: from a seed, one by one from elsewhere, or independently and on record.
+"""How a grammar makes its choices: from a seed, from the outside one by one, or independently and on record.
 
-`Generated.draw` describes a task once; who draws decides what comes of it. `Seeded` gives the pairs of a seed, `Picked` turns every choice
-into the number of an option, first options first, so that a search can replay and shrink what was drawn.
+`Generated.draw` describes a task once; the kind of `Draws` decides the rest. `Seeded` gives the pairs of a seed; `Picked` turns
+every choice into the number of an option, simplest options first, so that a search can replay and shrink a draw.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Draws(Random):
-    """A source of choices. Besides what `Random` has, `coin`."""
+    """A source of choices: a `Random` with `coin`."""
 
     def coin(self) -> bool:
-        """One of two, equally likely."""
+        """True or False, equally likely."""
         return self.random() < 0.5
 
 
@@ -27,7 +27,7 @@ class Seeded(Draws):
 
 
 class Picked(Draws):
-    """Choices made of `pick`: the number of one of n options, all equally likely where it is random. 0 is the simplest."""
+    """Choices made by `pick`, the number of one of n options, all equally likely where it is random. 0 is the simplest."""
 
     @abstractmethod
     def pick(self, n: int) -> int:
@@ -35,25 +35,25 @@ class Picked(Draws):
 
     @abstractmethod
     def coin(self) -> bool:
-        """One of two; False is the simplest."""
+        """True or False; False is the simplest."""
 
     def choice(self, seq: Any) -> Any:
-        """One of the sequence; the first is the simplest."""
+        """An element of the sequence; the first is the simplest."""
         return seq[self.pick(len(seq))]
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> list[Any]:
-        """As many different ones; the first are the simplest."""
-        left = list(population)
+        """Different elements, k of them; the first are the simplest."""
+        rest = list(population)
         if counts is not None:
-            left = [one for one, count in zip(left, counts, strict=True) for _ in range(count)]
-        return self.subset(left, k, k)
+            rest = [element for element, count in zip(rest, counts, strict=True) for _ in range(count)]
+        return self.subset(rest, k, k)
 
     def subset(self, population: Sequence[T], least: int, most: int) -> list[T]:
-        """From `least` to `most` different ones; the fewest and first are the simplest.
+        """From `least` to `most` different elements; the fewest and first are the simplest.
 
-        Each is a number among all of them, so that exchanging two choices exchanges two members, and after the least each is announced
-        by a choice other than 0, so that one can be left out: that is what shrinking needs. One that is there already gives way to the next
-        where it is needed, and counts for nothing where it is not.
+        For shrinking, each element is a number among all of them, so that exchanging two choices exchanges two elements; and after the
+        first `least` each is announced by a choice other than 0, so that it can be left out. A repeated element is replaced by the
+        next one where an element is needed, and ignored where not.
         """
         if not 0 <= least <= most <= len(population):
             raise ValueError("Sample larger than population or is negative")
@@ -64,11 +64,11 @@ class Picked(Draws):
                 place = (place + 1) % len(population)
             taken += [place] * (place not in taken)
         if least < len(taken) == most:
-            self.pick(_goes_on(least, most))  # says nothing: without it none but the last could be left out of a full set
+            self.pick(_goes_on(least, most))  # without it only the last element could be left out of a full set
         return [population[place] for place in taken]
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        """One of a range; its start is the simplest."""
+        """A number of the range; its start is the simplest."""
         options = range(start) if stop is None else range(start, stop, step)
         return options[self.pick(len(options))]
 
@@ -77,7 +77,7 @@ class Picked(Draws):
         return self.randrange(a, b + 1)
 
     def shuffle(self, x: MutableSequence[Any]) -> None:
-        """In place; the order that was is the simplest."""
+        """In place; the present order is the simplest."""
         x[:] = self.sample(x, len(x))
 
     def random(self) -> float:
@@ -90,23 +90,23 @@ class Picked(Draws):
 
 
 def _goes_on(least: int, most: int) -> int:
-    """Of how many options one ends a subset, so that a random one lies about half-way between the least and the most."""
+    """The number of options of which one ends a subset, so that random sizes lie about half-way between least and most."""
     return 2 + (most - least) // 2
 
 
 class Independent(Picked):
-    """Choices independent of each other, drawn from a seed. `made` are those made so far."""
+    """Independent choices from a random source. `record` are the choices so far."""
 
     def __init__(self, source: Random) -> None:
         super().__init__()
-        self._source, self.made = source, list[int | bool]()
+        self._source, self.record = source, list[int | bool]()
 
     def pick(self, n: int) -> int:
-        """A uniform number; a single option is no choice."""
+        """A uniform number. A single option is not recorded."""
         if n == 1:
             return 0
-        self.made.append(self._source.randrange(n))
-        return int(self.made[-1])
+        self.record.append(self._source.randrange(n))
+        return int(self.record[-1])
 
     def subset(self, population: Sequence[T], least: int, most: int) -> list[T]:
         """All sizes equally likely, and all orders of each."""
@@ -115,22 +115,22 @@ class Independent(Picked):
         size = self._source.randint(least, most)
         places = self._source.sample(range(len(population)), size)
         for k, place in enumerate(places):
-            self.made += [1] * (k >= least) + [place] * (len(population) > 1)
-        self.made += [0] * (least < most)
+            self.record += [1] * (k >= least) + [place] * (len(population) > 1)
+        self.record += [0] * (least < most)
         return [population[place] for place in places]
 
     def coin(self) -> bool:
-        """A fair one."""
-        self.made.append(self._source.random() < 0.5)
-        return bool(self.made[-1])
+        """A fair coin."""
+        self.record.append(self._source.random() < 0.5)
+        return bool(self.record[-1])
 
 
 class Rows:
-    """Prompt pairs that are there already: a draw is one of them."""
+    """Fixed prompt pairs: a draw is one of them."""
 
     def __init__(self, rows: Sequence[T]) -> None:
         self.rows = rows
 
     def draw(self, random: Draws) -> Any:
-        """One of the rows."""
+        """A row."""
         return random.choice(self.rows)

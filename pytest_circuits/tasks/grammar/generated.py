@@ -1,6 +1,6 @@
 """Built-in tasks: prompt pairs drawn from a seed, without repeats, and continued on demand.
 
-A built-in subclasses `Generated`, says how one pair is drawn and how many clean prompts there are; the rest is here.
+A built-in subclasses `Generated` and defines how one pair is drawn and how many clean prompts there are.
 The stream of a seed does not depend on n: the first 256 pairs of n=512 are those of n=256.
 """
 
@@ -19,11 +19,11 @@ from .draws import Draws, Seeded
 
 T = TypeVar("T")
 Entry = tuple[PromptPair, int]
-PATIENCE = 50  # times (pairs seen + 1000): draws without anything new before a stream counts as exhausted
+PATIENCE = 50  # times (pairs seen + 1000): draws without a new pair after which a stream counts as exhausted
 
 
 class Parameters(BaseModel):
-    """What every built-in task takes: how many pairs, and which seed draws them."""
+    """Parameters of every built-in task."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -50,15 +50,15 @@ def listed(value: T | list[T]) -> list[T]:
 class Generated(ABC):
     """A built-in task with given parameters.
 
-    All clean prompts of the task differ. Its continuation (`Task.more`) has further pairs, some of which give a clean prompt
-    of the task another corrupt one: a tokenizer may need that.
+    All clean prompts of the task differ. Its continuation (`Task.more`) has further pairs, some of which repeat a clean prompt
+    with another corrupt prompt, in case a tokenizer does not accept the first.
     """
 
     name: ClassVar[str]
     Parameters: ClassVar[type[Parameters]]
     scoring: ClassVar[Literal["choices", "argmax"]] = "choices"
     stop: ClassVar[Literal["digits"] | None] = None
-    asks: ClassVar[frozenset[str]] = frozenset()  # parameters that change what is asked, and not which prompts are drawn
+    asks: ClassVar[frozenset[str]] = frozenset()  # parameters that change the question, but not which prompts are drawn
 
     def __init__(self, parameters: Any) -> None:
         self.parameters = parameters
@@ -72,11 +72,11 @@ class Generated(ABC):
         """How many different clean prompts can be drawn."""
 
     def groups(self) -> int | None:
-        """How many different groups its prompts can have; None: so many that it does not matter."""
+        """How many different groups its prompts can have; None: so many that the number does not matter."""
         return None
 
     def stream(self) -> Iterator[Entry]:
-        """Different (clean, corrupt) pairs, each with the number of degenerate draws so far; ends when no new one turns up any more."""
+        """Different (clean, corrupt) pairs, each with the number of degenerate draws so far; ends when no new pair turns up."""
         settings = self.parameters.model_dump(mode="json", exclude={"n", *self.asks})
         random = Seeded(f"{self.name} {json.dumps(settings, sort_keys=True)}")
         seen: set[object] = set()
@@ -93,12 +93,12 @@ class Generated(ABC):
 
     def _first(self, n: int) -> tuple[list[PromptPair], int]:
         """The first n pairs of the stream with different clean prompts, and the degenerate draws on the way."""
-        found: dict[object, PromptPair] = {}
+        pairs: dict[object, PromptPair] = {}
         for pair, dropped in self.stream():
-            found.setdefault(pair.clean, pair)
-            if len(found) == n:
-                return list(found.values()), dropped
-        raise TaskError(f"task {self.name!r}: only {len(found)} of {n} different prompts turned up; lower n")
+            pairs.setdefault(pair.clean, pair)
+            if len(pairs) == n:
+                return list(pairs.values()), dropped
+        raise TaskError(f"task {self.name!r}: only {len(pairs)} of {n} different prompts exist; lower n")
 
     @classmethod
     def make(cls, parameters: Any) -> Task:
@@ -107,7 +107,7 @@ class Generated(ABC):
         n, space = parameters.n, source.space()
         if n > space:
             raise TaskError(
-                f"task {cls.name!r} has only {space} different prompts with these parameters, n={n} asks for more; "
+                f"task {cls.name!r} has only {space} different prompts with these parameters, fewer than n={n}; "
                 f"lower n to at most {space}, or widen the task's other parameters"
             )
         pairs, dropped = source._first(n)

@@ -1,4 +1,4 @@
-"""What pairs can be drawn from: the grammar of a built-in task, or the rows of one that is fixed data."""
+"""Spaces that prompt pairs are drawn from: the grammar of a built-in task, or the rows of fixed data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .generated import Generated
 
 @dataclass(frozen=True)
 class Space:
-    """Prompt pairs that can be drawn: `draw` makes one, or None where the choices make none; `scoring` and `stop` are the task's."""
+    """Prompt pairs that can be drawn. `draw` returns one, or None for degenerate choices; `scoring` and `stop` are the task's."""
 
     name: str
     draw: Callable[[Draws], PromptPair | None]
@@ -26,41 +26,40 @@ class Space:
 
 
 def grammar(name: str, parameters: Mapping[str, Any]) -> Space | None:
-    """The grammar of a built-in task with these parameters; None where its prompts are fixed data. `n` and `seed` say nothing here.
+    """The grammar of a built-in task with these parameters; None where its prompts are fixed data. `n` and `seed` have no effect.
 
-    Raises `OptionError` for a parameter that the task does not have, or does not allow.
+    Raises `OptionError` for an unknown parameter or a value that is not allowed.
     """
     kind = TASKS.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Generated)):
         return None
-    made = kind(validated_parameters(name, parameters))
-    return Space(name, made.draw, kind.scoring, kind.stop)
+    task = kind(validated_parameters(name, parameters))
+    return Space(name, task.draw, kind.scoring, kind.stop)
 
 
 def rows(task: Task) -> Space:
-    """The pairs of a task, each as likely as the others."""
+    """The pairs of a task, all equally likely."""
     return Space(task.name, Rows(task.pairs).draw, task.scoring, task.stop)
 
 
 def space_of(target: Any, parameters: Mapping[str, Any]) -> Space:
-    """What `load_task` opens, or a `Task`, as something to draw from. Raises `OptionError` and `TaskError` as that does."""
+    """The space of a `Task`, or of anything that `load_task` opens. Raises as `load_task`."""
     if isinstance(target, Task):
         if parameters:
-            raise OptionError(f"a task that is given as an object has no parameters; got {', '.join(parameters)}")
+            raise OptionError(f"a Task object takes no parameters; got {', '.join(parameters)}")
         return rows(target)
     if isinstance(target, str) and target in TASKS:
-        found = grammar(target, parameters)
-        idle = [name for name in ("n", "seed") if found is not None and name in parameters]
+        space = grammar(target, parameters)
+        idle = [name for name in ("n", "seed") if space is not None and name in parameters]
         if idle:
-            what = f"{idle[0]} says which pairs of task {target!r} a seed draws, and here any of its prompts may be drawn"
-            raise OptionError(f"{what}: leave it out")
-        if found is not None:
-            return found
+            raise OptionError(f"{idle[0]} selects pairs of task {target!r}, but here any of its prompts may be drawn: leave it out")
+        if space is not None:
+            return space
     return rows(load_task(target, **parameters))
 
 
 def has_grammar(source: TaskSource) -> bool:
-    """Whether the prompts of a task as a spec names it are made by a grammar. Others have rows, which only reading the task tells."""
+    """Whether a grammar generates the prompts of a task as a spec names it. Others have rows, known only after the task is read."""
     if source.kind != "builtin" or getattr(source, "mutation", None) is not None or source.target not in TASKS:
         return False
     return grammar(source.target, source.options) is not None

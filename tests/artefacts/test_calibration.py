@@ -18,6 +18,8 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.stats.chance import binomial_lower
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.extensive
+
 PAGE = ROOT / "docs" / "explanation" / "calibration.md"
 ALL = {one.name: one for one in scenarios()}
 STUDIES = 24

@@ -13,6 +13,8 @@ import pytest
 from models.damaged import LOADERS, retraining
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.extensive
+
 SPEC = f"""\
 version: 1
 models:

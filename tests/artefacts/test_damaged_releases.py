@@ -24,6 +24,8 @@ from pytest_circuits import open_model
 from pytest_circuits.registry import load_object
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.extensive
+
 test_task.__test__ = False  # a name of the recipe, not a test
 MEASURED = json.loads((ROOT / "models" / "damaged" / "measured.json").read_text(encoding="utf-8"))
 RECORD = json.loads((retraining.OUTPUT / "training.json").read_text(encoding="utf-8"))

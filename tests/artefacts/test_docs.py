@@ -31,6 +31,7 @@ def test_every_property_says_how_it_is_made_and_when_it_is_invalid(name):
                for key in PROPERTIES.get(name).parameters.model_fields)  # fmt: skip
 
 
+@pytest.mark.extensive
 def test_the_property_of_the_how_to_page_works_as_shown(tmp_path):
     page = (ROOT / "docs/how-to/write-a-property.md").read_text(encoding="utf-8")
     for language, text in re.findall(r"```(python|yaml)\n(.*?)```", page, re.S):

@@ -15,6 +15,8 @@ from pytest_circuits.spec.load import load_suite
 from tests.paths import ROOT
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.extensive
+
 PAGE = (ROOT / "docs/how-to/follow-training.md").read_text(encoding="utf-8")
 
 

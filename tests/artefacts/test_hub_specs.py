@@ -15,6 +15,8 @@ from pytest_circuits.spec.load import load_suite
 from tests.paths import ROOT
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.extensive
+
 HUB = ROOT / "specs" / "hub"
 SPECS = sorted(HUB.glob("*.circuits.yaml"))
 TOKENIZER = ROOT / "tests" / "data" / "gpt2-bpe" / "tokenizer.json.gz"

@@ -16,6 +16,8 @@ from pytest_circuits.mutation.recipes import DEFAULT, recipes
 from tests.paths import ROOT
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.extensive
+
 PAGE = (ROOT / "docs/how-to/mutation-testing.md").read_text(encoding="utf-8")
 
 

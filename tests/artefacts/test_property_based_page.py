@@ -12,6 +12,8 @@ import pytest
 from tests.paths import ROOT
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.extensive
+
 PAGE = (ROOT / "docs" / "how-to" / "property-based-checks.md").read_text(encoding="utf-8")
 
 

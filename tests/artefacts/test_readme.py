@@ -37,6 +37,7 @@ def clone(tmp_path_factory):
     return folder
 
 
+@pytest.mark.extensive
 def test_the_spec_and_the_python_test_give_the_rows_that_are_shown(clone):
     done = pytest_in(clone, "specs", "test_core.py")
     assert done.returncode == 0, done.stdout
@@ -46,6 +47,7 @@ def test_the_spec_and_the_python_test_give_the_rows_that_are_shown(clone):
     assert [row for row in shown if row not in printed] == []
 
 
+@pytest.mark.extensive
 def test_the_notebook_example_runs(clone):
     checks = "assert attribution.scores.shape == (64, 36) == effects.metric.shape\nassert shared[:3] == ('L0H5', 'L0MLP', 'L1MLP')\n"
     code = block("python", "open_model") + checks

@@ -14,6 +14,8 @@ import pytest
 from tests.paths import ROOT
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.extensive
+
 SPEC = ROOT / "specs" / "core.circuits.yaml"
 NEGATIVE = {"ioi-has-backups", "weight-gradients-mislead-on-copycolors", "too-few-neurons-do-not"}
 

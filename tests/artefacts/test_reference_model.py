@@ -17,6 +17,8 @@ from models.multitask.train import Plan, train
 from pytest_circuits.model.encoding import encode
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.extensive
+
 test_task.__test__ = False  # a name of the recipe, not a test
 FOLDER = ROOT / "models" / "multitask-llama"
 RECORD = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))

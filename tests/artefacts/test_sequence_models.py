@@ -22,6 +22,8 @@ from pytest_circuits import load_task, open_model
 from pytest_circuits.model.encoding import encode
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.extensive
+
 MODELS = [(name, seed) for name in RECIPES for seed in SEEDS]
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from docs import consoles
+
+pytestmark = pytest.mark.extensive
 
 
 def test_the_tutorial_shows_what_its_commands_print(tmp_path):

@@ -10,7 +10,7 @@ PAPERS := consistency_specificity neuron_circuits gradient_causal
 specs: setup
 	$(BIN)/python -m pytest specs -m "not slow" --circuits-json=build/specs.json
 
-# All of the three papers' specs, measured anew, and their pages in docs/results.
+# All of the three papers' specs, measured again, and their pages in docs/results.
 papers: setup
 	for paper in $(PAPERS); do \
 	  $(BIN)/python -m pytest specs/$$paper -n 2 --circuits-no-cache --circuits-json=build/$$paper.json || test $$? -eq 1 || exit 1; \

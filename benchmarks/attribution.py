@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from .subjects import Floor, gpt2_small, pairs, subject
-from .timing import Row, at_most, told
+from .timing import Row, at_most, timed_row
 
 
 def rows(rounds: int) -> Iterator[Row]:
@@ -25,12 +25,12 @@ def rows(rounds: int) -> Iterator[Row]:
     yield at_most("eap / floor", 1.6, run("eap"), floor, rounds, where)
     quick = Floor(model, task, size, contiguous=True)
     note = "the floor with a contiguous last position before the unembedding, as in our own forwards"
-    yield told("atp / that floor", run("atp"), quick, rounds, note)
-    yield told("eap / that floor", run("eap"), quick, rounds, note)
+    yield timed_row("atp / that floor", run("atp"), quick, rounds, note)
+    yield timed_row("eap / that floor", run("eap"), quick, rounds, note)
     yield at_most("relp / atp", 1.3, run("relp"), run("atp"), rounds, where)
-    yield told("eap_ig (5 steps) / eap", run("eap_ig", steps=5), run("eap"), max(2, rounds // 2), where)
+    yield timed_row("eap_ig (5 steps) / eap", run("eap_ig", steps=5), run("eap"), max(2, rounds // 2), where)
     few = pairs(8, 16, 50257)
-    yield told(
+    yield timed_row(
         "ig_activations (5 steps) / atp",
         lambda: opened.attribute(few, "ig_activations", batch_size=8, steps=5),
         lambda: opened.attribute(few, "atp", batch_size=8),

@@ -56,6 +56,6 @@ def at_least(name: str, bar: float, numerator: Work, denominator: Work, rounds: 
     return Row(name, middle, low, high, f"≥ {bar:g}", middle >= bar, note)
 
 
-def told(name: str, numerator: Work, denominator: Work, rounds: int, note: str = "") -> Row:
+def timed_row(name: str, numerator: Work, denominator: Work, rounds: int, note: str = "") -> Row:
     """A ratio without a bar."""
     return Row(name, *ratios(numerator, denominator, rounds), "—", None, note)

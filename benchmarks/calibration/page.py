@@ -61,14 +61,14 @@ def _summary(found: Found) -> str:
     lines = [
         f"- Of {sides} rates of false verdicts, {_sides_over(over, found)} are above the nominal {found['tail']:.1%} beyond Monte-Carlo "
         f"error{':' if over else '.'}",
-        *(f"    - {one['property']}, {one['population']}, n = {one['n']}: coverage {one['coverage']:.1%}{_told(one)}" for one in over),
+        *(f"    - {one['property']}, {one['population']}, n = {one['n']}: coverage {one['coverage']:.1%}{_note(one)}" for one in over),
         f"- On untrained models and shuffled answers, {false} of {_studies(found, True)} claims were certified with the accuracy gate, and "
         f"{sum(one['certified'] for one in open_)} of {sum(one['studies'] for one in open_)} claims about behaviour without it.",
     ]
     return "\n".join([*lines, ""])
 
 
-def _told(one: Found) -> str:
+def _note(one: Found) -> str:
     return "" if one["known"] else " (missing in the property's docstring)"
 
 

@@ -141,7 +141,7 @@ def _untrained(models: int, n: int) -> Iterator[Opened]:
 
 
 def _shuffled(models: int, n: int) -> Iterator[Opened]:
-    """One trained model; the answers of three of its tasks dealt out anew."""
+    """One trained model; the answers of three of its tasks shuffled."""
     from pytest_circuits import load_task, open_model
 
     subject = open_model(str(MODELS / "multitask-llama"))

@@ -18,7 +18,7 @@ from .world import World
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 SURE = 0.999  # confidence with which a rate must be above the nominal one to be called so; a page has some hundred rates
-HAIR = 1e-6  # how far beside the truth a bound lies that is just wrong, in the property's units: above float32's rounding
+HAIR = 1e-6  # distance from the truth of a bound that is just wrong, in the property's units: above float32's rounding
 
 Rng = np.random.Generator
 Worlds = World | Mapping[str, World]

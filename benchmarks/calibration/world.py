@@ -90,7 +90,7 @@ class Sample:
         return len(table if isinstance(table, np.ndarray) else next(iter(table.values())))
 
     def encoded(self) -> Encoded:
-        """The examples as a tokenizer sees them; each is a group of its own unless told otherwise."""
+        """The examples as a tokenizer sees them; each is a group of its own unless stated otherwise."""
         groups = self.groups or tuple(f"g{i}" for i in range(self.n))
         return Encoded(self.n, groups, self.digest, chance=self.chance, prompts=self.prompts)
 

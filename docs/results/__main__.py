@@ -1,4 +1,4 @@
-"""Makes the result pages: `python -m docs.results PAPER=REPORT.json …` stores each report beside its page and renders the page from it.
+"""Makes the result pages: `python -m docs.results PAPER=REPORT.json …` stores each report next to its page and renders the page from it.
 
 Without arguments, all pages are rendered again from the stored reports. `--check` only says whether the pages are up to date.
 """
@@ -27,14 +27,14 @@ def render(paper: str) -> str:
 
 
 def draw(page: str) -> None:
-    """Draw the figure beside a derived page anew (needs matplotlib)."""
+    """Draw the figure of a derived page again (needs matplotlib)."""
     from pytest_circuits.report.renderers.figure import draw, read_document
 
     draw(read_document(FOLDER / f"{DERIVED[page]}.json"), FOLDER / f"{page}.svg")
 
 
 def store(paper: str, report: Path) -> None:
-    """Keep a report beside its page; a page that needs little of many claims says what, by `kept(claim)`, or by `stored(content)`."""
+    """Store a report next to its page. A page that needs only a part of each claim selects it by `kept(claim)`, or by `stored(content)`."""
     page, whole = import_module(f".{paper}", __package__), json.loads(report.read_text(encoding="utf-8"))
     if hasattr(page, "stored"):
         content = page.stored(whole)

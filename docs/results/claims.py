@@ -61,7 +61,7 @@ def _fits(claim: Claim, key: str, value: Any) -> bool:
 
 
 def shortened(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The report as it is stored beside its page: without times, and without long lists in details."""
+    """The report as it is stored next to its page: without times, and without long lists in details."""
     suite = {key: value for key, value in content["suite"].items() if key != "seconds"}
     claims = [
         {**claim, "details": _short(claim["details"]), "cost": {k: v for k, v in claim["cost"].items() if k != "seconds"}}

@@ -103,9 +103,9 @@ def reuse_in_context(report: Report) -> str:
     body = []
     for claim in found:
         d = claim["details"]
-        beside = [_maybe(d["beside"].get(task, {}).get("reuse")) for task in others]
+        reuse_of_others = [_maybe(d["beside"].get(task, {}).get("reuse")) for task in others]
         units = ", ".join(d["shared_set"]["units"]) or "empty"
-        body.append([claim["tasks"][0], cell(claim), _maybe(d["chance"]), _maybe(d["noise_ceiling"]), *beside, units])
+        body.append([claim["tasks"][0], cell(claim), _maybe(d["chance"]), _maybe(d["noise_ceiling"]), *reuse_of_others, units])
     head = ["task", "reuse", "random sets", "noise ceiling", *(f"set of {task}" for task in others), "shared set"]
     return titled([("Reuse compared with that of other sets, K = 10 %, P = 95 %", table(head, body) if body else "")])
 
@@ -114,9 +114,7 @@ def stability(report: Report) -> str:
     """The same set from other examples, and by another method."""
     rows = [("same-set-by-other-examples", "in two halves of the examples"), ("same-set-by-another-method", "by node attribution (atp)")]
     tasks = report.values("task", property="stability")
-    body = [
-        [told, *(cell(report.one(claim=claim, task=task)) for task in tasks)] for claim, told in rows if any(report.select(claim=claim))
-    ]
+    body = [[how, *(cell(report.one(claim=claim, task=task)) for task in tasks)] for claim, how in rows if any(report.select(claim=claim))]
     return titled([("Jaccard index of the shared set with one selected in another way", table(["selected", *tasks], body) if body else "")])
 
 

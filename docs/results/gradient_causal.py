@@ -1,4 +1,4 @@
-"""The page on the gradient–causal gap: the right ablation first, the published hook beside it."""
+"""The page on the gradient–causal gap: the right ablation next to the published hook."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def kept(claim: Claim) -> dict[str, Any]:
 
 def page(report: Report) -> str:
     """The page, in Markdown, from a report and the published figures."""
-    told = published()
-    texts = told["texts"]
+    data = published()
+    texts = data["texts"]
     sections: list[tuple[str, str, Callable[[Report], str]]] = [
-        ("Published and measured", "figures", lambda r: figures(r, told["figures"])),
+        ("Published and measured", "figures", lambda r: figures(r, data["figures"])),
         ("Agreement of gradients and ablation", "agreement", agreement),
         ("Other gradients, other batches, other lengths", "variants", variants),
         ("Seed by seed", "seeds", by_seed),
@@ -59,7 +59,7 @@ def page(report: Report) -> str:
         ("Removing heroes and bloats together", "removal", removal),
         ("Claims of this repository", "own", own),
     ]
-    parts = [f"# {told['title']}", texts["head"].strip()]
+    parts = [f"# {data['title']}", texts["head"].strip()]
     for title, key, make in sections:
         body = make(report)
         if body:
@@ -68,7 +68,7 @@ def page(report: Report) -> str:
 
 
 def figures(report: Report, listed: Iterable[Mapping[str, Any]]) -> str:
-    """Each published figure beside what heads give and what the published hook gives."""
+    """Each published figure next to the values of heads and of the published hook."""
     rows = []
     for one in listed:
         found = [answer(report, one, hook) for hook in HOOKS]

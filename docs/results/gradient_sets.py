@@ -123,12 +123,12 @@ def stability(report: Report) -> str:
                 rows.append([task, _way(hook, key), *(cell(found[r], mark=False) for r in rankings)])
             shown = next((c for c in found.values() if c is not None and "roles" in c["details"]), None)
             if shown is not None:
-                told = shown["details"]["roles"]
+                named = shown["details"]["roles"]
                 for role in ROLES:
-                    counts = sorted(told[role]["counts"].items(), key=lambda item: (-item[1], item[0]))[:OFTEN]
-                    chances = told[role]["chance_of_as_many"]
+                    counts = sorted(named[role]["counts"].items(), key=lambda item: (-item[1], item[0]))[:OFTEN]
+                    chances = named[role]["chance_of_as_many"]
                     listed = ", ".join(f"{unit} {count} ({_chance(chances[unit])})" for unit, count in counts if count)
-                    often.append([task, role, _way(hook, key), listed or "none", number(told[role]["expected_models"]), told["models"]])
+                    often.append([task, role, _way(hook, key), listed or "none", number(named[role]["expected_models"]), named["models"]])
     parts = [table(["task", "ablation; normalisation", "causal importance", "rank gap", "gradient"], rows)] if rows else []
     if often:
         who = "seeds in which a component has the role (p by chance)"

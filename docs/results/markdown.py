@@ -56,8 +56,8 @@ def studies(found: Iterable[Claim]) -> str:
     named: dict[str, list[str]] = {}
     for claim in found:
         named.setdefault(bound_text(claim["bound"]), []).append(f"`{claim['claim']}`")
-    told = [f"{bound} ({', '.join(dict.fromkeys(names))})" for bound, names in named.items()]
-    return f"Verdicts are on {'this bound' if len(told) == 1 else 'these bounds'}: {'; '.join(told)}." if told else ""
+    bounds = [f"{bound} ({', '.join(dict.fromkeys(names))})" for bound, names in named.items()]
+    return f"Verdicts are on {'this bound' if len(bounds) == 1 else 'these bounds'}: {'; '.join(bounds)}." if bounds else ""
 
 
 def anchor(title: str) -> str:

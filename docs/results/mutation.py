@@ -47,8 +47,8 @@ def stored(content: Json) -> dict[str, Any]:
 
 
 def _kept(mutant: Json) -> dict[str, Any]:
-    told = sum(bool(one["beyond_noise"]) for one in mutant["outcomes"])
-    return {**{key: value for key, value in mutant.items() if key not in ("outcomes", "fingerprint", "seed")}, "beyond_noise": told}
+    count = sum(bool(one["beyond_noise"]) for one in mutant["outcomes"])
+    return {**{key: value for key, value in mutant.items() if key not in ("outcomes", "fingerprint", "seed")}, "beyond_noise": count}
 
 
 def page(content: Json) -> str:

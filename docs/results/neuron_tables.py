@@ -27,7 +27,7 @@ def integer(value: float) -> str:
 
 
 def fine(value: float) -> str:
-    """Three significant digits, so that rounding errors can be told from 0."""
+    """Three significant digits, so that rounding errors differ from 0."""
     return f"{value:.2e}" if 0 < abs(value) < 0.01 else number(value)
 
 
@@ -253,7 +253,7 @@ def chance(details: Mapping[str, Any] | None) -> str:
 
 
 def ranks(report: Report, name: str = "relp") -> list[tuple[str, str, str, int, int, Claim, Claim]]:
-    """(model, level, task, rank of a method by CMD, methods, its claim, the best claim), where it was measured beside others."""
+    """(model, level, task, rank of a method by CMD, methods, its claim, the best claim), where it was measured next to others."""
     found = []
     for (where, level, _, t), part in blocks(measured(report, property="cmd"), "model", "level", "ablation", "task"):
         order = sorted({lookup(c, "attribution"): c for c in part.claims}.values(), key=lambda c: c["estimate"])

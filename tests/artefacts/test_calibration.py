@@ -150,7 +150,7 @@ def test_the_page_shows_what_was_measured():
     assert "| jaccard | close sets | 64 | 90 | 0.0% | 22.2% ▲ | 77.8% ± " in text
     assert (
         "1 are above the nominal 2.5%" in text
-        and "n = 64: coverage 77.8% (not yet said" in text
+        and "n = 64: coverage 77.8% (missing in" in text
         and "close sets, n 64: 10 of 100 (too few)" in text
     )
     assert "| untrained | necessity at least 0.2 | 64 | 40 | 0 | 1 (0%–13%) |" in text

@@ -136,6 +136,7 @@ def test_a_plan_counts_what_drift_would_measure(box):
     result.stdout.fnmatch_lines(["s.circuits.yaml::as-before::tiny::swap", "    to measure: 1 Attribute, 1 Describe, 1 Encode*"])
 
 
+@pytest.mark.extensive
 def test_workers_judge_against_the_same_baseline(measured):
     pytest.importorskip("xdist")
     measured.subprocess_conftest()

@@ -214,6 +214,7 @@ def test_a_damaged_baseline_fails_the_run_and_is_not_overwritten(written):
         assert path.read_text(encoding="utf-8") == "{"
 
 
+@pytest.mark.extensive
 def test_workers_measure_and_the_controller_alone_writes(written):
     pytest.importorskip("xdist")
     path = written.path / "s.circuits.baseline.json"

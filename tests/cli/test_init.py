@@ -63,6 +63,7 @@ def run(folder, *arguments):
     return done, json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.extensive
 def test_a_run_right_after_certifies_every_claim_from_the_cache_without_torch(made):
     folder, text, _ = made
     (folder / "no_torch.py").write_text(
@@ -75,6 +76,7 @@ def test_a_run_right_after_certifies_every_claim_from_the_cache_without_torch(ma
     assert {claim["claim"] for claim in report["claims"]} == set(re.findall(r"^  (\S+):\n    description:", text, re.MULTILINE))
 
 
+@pytest.mark.extensive
 def test_comments_say_what_was_measured_as_a_run_reports_it(made):
     folder, text, _ = made
     _, report = run(folder)
@@ -88,6 +90,7 @@ def test_comments_say_what_was_measured_as_a_run_reports_it(made):
         assert "seed 3" in claim["description"] and claim["parameters"]["split_seed"] == 3
 
 
+@pytest.mark.extensive
 def test_bounds_lie_on_the_safe_side_and_close_to_it(made):
     folder, _, _ = made
     _, report = run(folder)
@@ -130,6 +133,7 @@ def test_claims_left_open_are_comments_that_need_no_more_than_a_bound(made):
     assert {case.name for case in load_suite(folder / OUT, content=given.encode()).claims} == before | set(names)
 
 
+@pytest.mark.extensive
 def test_other_prompts_are_drawn_by_another_seed(made):
     """The held-out run measures something else, so that it can fail."""
     folder, _, _ = made
@@ -140,6 +144,7 @@ def test_other_prompts_are_drawn_by_another_seed(made):
     assert any(claim["interval"] != estimates[claim["claim"]] for claim in other["claims"])
 
 
+@pytest.mark.extensive
 def test_slack_moves_bounds_away_by_half_widths(made, monkeypatch, capsys):
     """From the same measurements."""
     folder, _, _ = made
@@ -154,6 +159,7 @@ def test_slack_moves_bounds_away_by_half_widths(made, monkeypatch, capsys):
     assert loose.bound.at_least == pytest.approx(low - (high - low) / 2, abs=0.01 + 1e-9) and loose.bound.at_least < tight.bound.at_least
 
 
+@pytest.mark.extensive
 def test_a_file_of_ones_own_on_a_model_whose_circuit_is_known(project):
     """The planted copy head: its file is named relative to the spec, and the head is found."""
     (project / "specs").mkdir()
@@ -333,6 +339,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.extensive
 def test_a_real_interrupt_leaves_no_file(project):
     command = [sys.executable, "-c", STOPS, "init", LLAMA, "--task", "addition", "--task", "ioi"]
     process = subprocess.Popen(

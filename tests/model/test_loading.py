@@ -231,6 +231,7 @@ def test_nan_weights_are_a_measurement_error(copy, where):
             call()
 
 
+@pytest.mark.extensive
 def test_hub_ids_from_the_cache_and_offline(saved, tmp_path):
     """A revision is passed on to model and tokenizer; unknown revisions, ids that are not cached and typing errors are one ModelError."""
     repository = tmp_path / "hub" / "models--me--model"

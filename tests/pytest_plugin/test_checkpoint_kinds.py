@@ -68,6 +68,7 @@ def essence(content):
     return [{key: claim.get(key) for key in kept} for claim in content["claims"]]
 
 
+@pytest.mark.extensive
 def test_all_ways_to_name_checkpoints_say_the_same(project):
     listed = report(project, "list")
     wanted = essence(listed)

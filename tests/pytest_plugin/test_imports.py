@@ -69,6 +69,7 @@ def test_importing_the_package_imports_nothing_else(tmp_path):
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path).stdout == "[]\n"
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("argument", ["--help", "--collect-only", "--markers"])
 def test_help_and_collection_import_neither_torch_nor_numpy(fresh, argument):
     fresh.spec(EVERYTHING, header=HEADER)
@@ -79,18 +80,21 @@ def test_help_and_collection_import_neither_torch_nor_numpy(fresh, argument):
         assert result.stdout.str().count("<ClaimItem") == 12
 
 
+@pytest.mark.extensive
 def test_a_wrong_spec_is_refused_without_torch_or_numpy(fresh):
     fresh.spec("c:\n  reuse: {task: swap, p: 2}\n  at_least: 3", header=HEADER)
     result, imported = fresh.fresh()
     assert (result.ret, imported) == (2, [])
 
 
+@pytest.mark.extensive
 def test_a_plan_imports_no_torch(fresh):
     fresh.spec(SUITE, header=HEADER)
     result, imported = fresh.fresh("--circuits-plan", "--circuits-cache-dir=cold")
     assert (result.ret, [m for m in imported if m in TORCH]) == (0, [])
 
 
+@pytest.mark.extensive
 def test_a_warm_rerun_imports_no_torch_and_says_the_same(fresh):
     """Also when nothing but thresholds, P and K were changed."""
     fresh.spec(SUITE, header=HEADER)

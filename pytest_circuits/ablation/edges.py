@@ -64,7 +64,7 @@ class _Surgery:
         for site, value in zip(sites, values, strict=True):
             mine = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
             if mine:
-                site.tap(taps, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
+                site.hook(taps, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
                 self._post_norm(taps, site)
         live = [r for r in self.anatomy.universe.edges.readers if bool(self.masks[:, r.columns].any())]
         for block in self.anatomy.blocks:

@@ -46,7 +46,7 @@ def edited_logits(
         for site, value in zip(sites, values, strict=True):
             mask = masks[..., site.columns]
             if bool(mask.any()):
-                site.tap(taps, put(mask if mask.dim() == 4 else mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
+                site.hook(taps, put(mask if mask.dim() == 4 else mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
         return runner.logits(batch.clean.repeat(sets, 1), batch.tail)
 
 

@@ -135,7 +135,7 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
         if embedded is not None:
             taps.on_output(runner.embedding, lambda _: embedded, "token embedding")
         for site in sites:
-            site.tap(taps, keep_site)
+            site.hook(taps, keep_site)
         for block in anatomy.blocks:
             for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
                 norm = getattr(block, name)

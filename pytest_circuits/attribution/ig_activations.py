@@ -69,7 +69,7 @@ class IgActivations(AttributionMethod):
             else nullcontext()
         )
         with torch.enable_grad(), prefix, Hooks() as taps:
-            site.tap(taps, put)
+            site.hook(taps, put)
             logits = job.runner.logits(batch.clean.repeat(self.steps, 1), batch.tail)
             value = metric_function(job.metric)(logits, batch.targets.repeat(self.steps)).sum()
             (slope,) = job.runner.gradients(value, [points])

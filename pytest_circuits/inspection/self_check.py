@@ -86,7 +86,7 @@ def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Exa
     with Hooks() as taps:
         for level in ("component", "neuron") if anatomy.neurons else ("component",):
             for site in sites_of(anatomy, level)[0]:
-                site.tap(taps, lambda x: x.clone())
+                site.hook(taps, lambda x: x.clone())
         seen = trace(anatomy, taps)
         logits = _logits(anatomy.model, ids)
     if not torch.equal(logits, plain):
@@ -148,7 +148,7 @@ def _check_removal(runner: Runner, site: Site, unit: int, seen: Trace, ids: Tens
         return x
 
     with _prefix(runner, seen, site.layer), Hooks() as taps:
-        site.tap(taps, zero)
+        site.hook(taps, zero)
         hooked = _last_logits(runner.model, ids)
     operated = _last_logits(runner.model, ids, _operated(runner.anatomy, site, unit, examiner))
     name = {"heads": f"head {unit}", "mlp": "the MLP", "neurons": f"neuron {unit}"}[site.kind]

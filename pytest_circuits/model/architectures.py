@@ -17,7 +17,7 @@ class Family:
 
     Attributes:
         layers: the list of decoder layers.
-        qkv: the query, key and value projections, or the one projection that makes all three.
+        qkv: the query, key and value projections, or one fused projection.
         output: the attention's output projection; a head is a slice of its input.
         mlp: a module whose input is what the MLP reads; with `down` None, its output is also what the MLP writes.
         down: the down projection; its output is the MLP's site and its inputs are the neurons. None for mixtures of experts.
@@ -31,10 +31,10 @@ class Family:
             head its query, key and value; `groups`: for each key-value head its queries, its key and its value.
         gated: whether a neuron is the product of an activation and a second projection.
         parallel: whether attention and MLP read the same residual: a bool, or the name of a config entry that says so.
-        residual_scale: what the outputs of attention and MLP are multiplied with before they are added to the stream: a
+        residual_scale: the factor of the outputs of attention and MLP when they are added to the stream: a
             number, or the name of a config entry.
-        layer_tuple: whether a layer gives a tuple whose first element is the stream.
-        in_place: whether a layer adds to the MLP's output in place, so that what was seen there must be kept apart.
+        layer_tuple: whether a layer returns a tuple whose first element is the stream.
+        in_place: whether a layer adds to the MLP's output in place, so that recorded outputs must be copies.
         attention_softcap: name of the config entry with the cap of the attention scores (None there: no cap).
         final_softcap: name of the config entry with the cap of the logits (None there: no cap).
 
@@ -131,7 +131,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def register_family(model_type: str, family: Family) -> None:
-    """Teach the package an architecture: `model_type` as in its config.json. A known name is refused."""
+    """Register an architecture by the `model_type` of its config.json. Raises `OptionError` for a known name."""
     if model_type in FAMILIES and FAMILIES[model_type] != family:
         raise OptionError(f"the architecture {model_type!r} is already known; registered families are never replaced")
     FAMILIES[model_type] = family

@@ -1,4 +1,4 @@
-"""Examples of one length, side by side. Batches are never padded: a score cannot depend on a companion's length."""
+"""Batches of examples of one length. Batches are never padded, so a score cannot depend on the length of another example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .metrics import Targets
 class Batch:
     """Examples with equal token length, answer position and number of answer tokens.
 
-    rows: their positions among the selected examples; clean, corrupt: token ids [batch, T]; logits from
+    rows: the positions of the examples in the selection; clean, corrupt: token ids [batch, T]. Logits from
     position `start` on predict the answer.
     """
 
@@ -32,19 +32,19 @@ class Batch:
 
     @property
     def tail(self) -> int:
-        """How many last positions' logits are needed."""
+        """The number of last positions whose logits are needed."""
         return self.clean.shape[1] - self.start
 
 
 def _targets(task: EncodedTask, chosen: Sequence[int], device: Any, vocabulary: int) -> Targets:
     answer = torch.tensor([task.answer[i] for i in chosen], device=device)
-    many = max((len(task.foils[i]) for i in chosen), default=0)
+    most_foils = max((len(task.foils[i]) for i in chosen), default=0)
     longest = max((len(f) for i in chosen for f in task.foils[i]), default=0)
-    shown = min(longest, answer.shape[1])
-    foils = torch.full((len(chosen), many, shown), -1, dtype=torch.long)
+    width = min(longest, answer.shape[1])
+    foils = torch.full((len(chosen), most_foils, width), -1, dtype=torch.long)
     for row, i in enumerate(chosen):
         for j, foil in enumerate(task.foils[i]):
-            foils[row, j, : min(len(foil), shown)] = torch.tensor(foil[:shown])
+            foils[row, j, : min(len(foil), width)] = torch.tensor(foil[:width])
     stop = None
     if task.stop is not None:
         stop = torch.zeros(vocabulary, dtype=torch.bool, device=device)
@@ -61,11 +61,11 @@ def batches(task: EncodedTask, batch_size: int, device: Any, vocabulary: int, ex
     for (_, start, _), rows in sorted(shapes.items()):
         for begin in range(0, len(rows), batch_size):
             part = rows[begin : begin + batch_size]
-            these = [chosen[row] for row in part]
+            indices = [chosen[row] for row in part]
             yield Batch(
                 torch.tensor(part),
-                torch.tensor([task.clean[i] for i in these], device=device),
-                torch.tensor([task.corrupt[i] for i in these], device=device),
+                torch.tensor([task.clean[i] for i in indices], device=device),
+                torch.tensor([task.corrupt[i] for i in indices], device=device),
                 start,
-                _targets(task, these, device, vocabulary),
+                _targets(task, indices, device, vocabulary),
             )

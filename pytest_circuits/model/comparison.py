@@ -1,4 +1,4 @@
-"""Metrics that compare with the intact model, and what they need of it."""
+"""Log-probabilities of the intact model, for metrics that compare with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runner import Runner
 def with_intact(runner: Runner, batch: Batch, metric: str, logits: Tensor | None = None) -> Batch:
     """The batch with the intact model's log-probabilities at the answer, where `metric` needs them; else the batch itself.
 
-    `logits` [batch, tail, vocabulary] of the intact model where they are known; without them this costs a forward.
+    `logits` [batch, tail, vocabulary]: those of the intact model, where known; without them this costs a forward.
     """
     if metric not in COMPARISONS:
         return batch

@@ -1,4 +1,4 @@
-"""How large the contributions are that components write."""
+"""The size of the contributions that components write to the residual stream."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def contribution_norms(runner: Runner, task: EncodedTask, batch_size: int | None
     with measuring(runner.model):
         totals, positions = torch.zeros(universe.components, dtype=torch.float64), 0
         for batch in batches(task, size, runner.device, runner.vocabulary, examples):
-            found = runner.activations(batch.clean, sites)
-            for site, x in zip(sites, found, strict=True):
+            activations = runner.activations(batch.clean, sites)
+            for site, x in zip(sites, activations, strict=True):
                 totals[site.columns] += _norms(site, x).double().sum((0, 1)).cpu()
             positions += batch.clean.numel()
         values = (totals / positions).to(torch.float32).numpy()
     bad = [name for name, value in zip(universe.component_names, values.tolist(), strict=True) if value - value != 0]
     if bad:
         raise MeasurementError(
-            f"the contributions of {len(bad)} of {len(values)} components have no finite norm, that of {bad[0]} for one; "
+            f"the contributions of {len(bad)} of {len(values)} components have no finite norm, for instance {bad[0]}; "
             "try dtype: float32, and check the checkpoint for NaN weights"
         )
     return ComponentNorms(values, universe.component_names)
@@ -54,5 +54,5 @@ def _norms(site: Site, x: Tensor) -> Tensor:
 
 
 def _length(x: Tensor) -> Tensor:
-    found: Tensor = torch.linalg.vector_norm(wide(x), dim=-1)
-    return found
+    length: Tensor = torch.linalg.vector_norm(wide(x), dim=-1)
+    return length

@@ -1,7 +1,7 @@
-"""A task as one tokenizer sees it: token ids, the answer's position, and only pairs that can be compared.
+"""A task as one tokenizer sees it: token ids, and the answer's position. Imports no torch.
 
-No torch here. `encode` refuses, or for generated tasks replaces, pairs whose prompts differ in length or whose
-answers cannot be told apart.
+`encode` refuses, or replaces in generated tasks, pairs whose prompts differ in length or whose answers cannot be
+distinguished.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import TaskError
 from ..tasks.base import PromptPair, Task, Text
 from .tokenization import Ids, Tokenization, joints
 
-DRAWS = 20  # replacement draws a pair of the task, before giving up
+DRAWS = 20  # replacement draws per pair of the task
 SHOWN = 3  # pairs quoted in a message
 
 REMEDIES = {
@@ -32,17 +32,17 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class EncodedTask:
-    """Token ids of n examples; every field is a tuple with one entry an example unless said otherwise.
+    """Token ids of n examples; every field is a tuple with one entry per example, unless noted.
 
     clean, corrupt: the prompt, then the answer tokens that are teacher-forced: all but the last, or with `stop` all of them.
         Both have the same length. After the corrupt prompt these are the corrupt answer's tokens.
     start: index of the logits that predict the answer's first token; those of the further tokens follow it.
     answer: its ids; foils: a tuple of id tuples.
-    groups: what each example belongs to; examples of one group are not independent.
+    groups: the group of each example; examples of one group are not independent.
     stop_ids: (one tuple for the task) tokens that would continue a number; empty when `stop` is None.
     digest: sha256 over all of the above, `scoring`, `stop` and the tokenizer's digest.
-    regenerated: how many pairs were replaced because they did not fit. notes: what a reader of a report should know.
-    pairs: the prompt pairs in use. kept: which of the task's pairs these are, by number, where unfit ones were left out; else empty.
+    regenerated: how many pairs were replaced because they did not fit. notes: remarks for the report.
+    pairs: the prompt pairs in use. kept: their numbers in the task, where pairs that do not fit were left out; else empty.
     """
 
     name: str
@@ -68,7 +68,7 @@ class EncodedTask:
 
     @property
     def chance(self) -> float:
-        """Accuracy without reading the prompt: guessing among answer and foils, or always giving the most frequent answer."""
+        """Accuracy without reading the prompt: the better of guessing among answer and foils and always giving the most frequent answer."""
         guess = [1 / (1 + len(set(foils))) if foils and self.scoring == "choices" else 0.0 for foils in self.foils]
         return max(sum(guess), Counter(self.answer).most_common(1)[0][1]) / self.n
 
@@ -89,11 +89,11 @@ class _Example:
     start: int
     answer: Ids
     foils: tuple[Ids, ...]
-    own_forced: bool  # the answer's own tokens follow the corrupt prompt, for want of a corrupt answer of that length
+    clean_forced: bool  # the clean answer's tokens follow the corrupt prompt: no corrupt answer has their number of tokens
 
 
 class _UnfitError(Exception):
-    """The pair cannot be used: `kind` is a key of REMEDIES, `what` says what was found."""
+    """The pair cannot be used: `kind` is a key of REMEDIES, `what` describes the problem."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(what)
@@ -104,9 +104,9 @@ def encode(task: Task, tokenizer: Any, vocab_size: int, max_length: int | None =
     """The task in this tokenizer's ids.
 
     Raises `TaskError` for text that the tokenizer does not know, ids outside the model's vocabulary, prompts longer
-    than `max_length` tokens, and pairs that do not fit: unequal lengths, an answer that no token tells from a foil. A
-    task with `more` has such pairs replaced, at most 20·n draws; one with `unfit: drop` goes without them. A task that
-    continues another one begins with exactly the pairs that the other has here, replaced ones included.
+    than `max_length` tokens, and pairs that do not fit: unequal lengths, or an answer and a foil with equal tokens. A
+    task with `more` has such pairs replaced, in at most 20·n draws; a task with `unfit: drop` leaves them out. A task that
+    continues another begins with exactly the pairs of the other, replacements included.
     """
     if not task.pairs:
         raise TaskError(f"task {task.name!r} has no prompt pairs")
@@ -127,11 +127,11 @@ Slot = tuple[PromptPair, _Example | _UnfitError]
 
 
 def _fitted(task: Task, encoder: _Encoder) -> tuple[list[Slot], int]:
-    """Pairs that fit, those of the task that this one continues first; and how many were replaced because they did not."""
+    """Pairs with their encodings, those of the continued task first, and how many pairs were replaced because they did not fit."""
     slots, replaced = ([], 0) if task.base is None else _fitted(task.base, encoder)
-    used, kept = {pair.clean for pair, _ in slots}, len(slots)
-    for pair, result in encoder.all(task.pairs[kept:]):
-        taken = pair.clean in used  # it has taken the place of one that did not fit
+    used, start = {pair.clean for pair, _ in slots}, len(slots)
+    for pair, result in encoder.all(task.pairs[start:]):
+        taken = pair.clean in used  # as a replacement
         slots.append((pair, _UnfitError("taken", "the prompt is in use already") if taken else result))
     bad = [i for i, (_, result) in enumerate(slots) if isinstance(result, _UnfitError)]
     if bad and task.unfit == "refuse":
@@ -141,7 +141,7 @@ def _fitted(task: Task, encoder: _Encoder) -> tuple[list[Slot], int]:
 
 
 def _replace(task: Task, encoder: _Encoder, slots: list[Slot], bad: list[int]) -> None:
-    """Fill the bad slots from the task's continuation. Raises `TaskError` when there is none, or it does not suffice."""
+    """Fill the bad slots from the task's continuation. Raises `TaskError` when there is none, or it is too short."""
     if task.more is None:
         raise TaskError(_refusal(task, [slots[i] for i in bad]))
     reasons = Counter(r.kind for i in bad if isinstance(r := slots[i][1], _UnfitError))
@@ -160,7 +160,7 @@ def _replace(task: Task, encoder: _Encoder, slots: list[Slot], bad: list[int]) -
     counts = "; ".join(f"{count} × {REMEDIES[kind]}" for kind, count in reasons.most_common())
     raise TaskError(
         f"task {task.name!r} does not fit this tokenizer: {len(open_slots)} of {len(task)} pairs could not be replaced in {drawn} "
-        f"further draws ({counts}). For instance {_quote(last)}. Use a smaller n, or other parameters of the task"
+        f"further draws ({counts}). For instance {_quote(last)}. Use a smaller n or other parameters of the task"
     )
 
 
@@ -181,20 +181,20 @@ class _Encoder:
 
     def __init__(self, task: Task, tokenizer: Any, vocab_size: int, max_length: int | None) -> None:
         self.task, self.vocab_size, self.max_length = task, vocab_size, max_length
-        self.coder: Tokenization | None = None
+        self.tokenization: Tokenization | None = None
         if any(_is_text(pair) for pair in task.pairs) or task.stop is not None:
             if tokenizer is None:
-                raise TaskError(f"task {task.name!r} needs a tokenizer, and the model has none; give one, or token ids in the task")
+                raise TaskError(f"task {task.name!r} needs a tokenizer, but the model has none; give a tokenizer, or token ids in the task")
             sample = next((p.clean for p in task.pairs if isinstance(p.clean, str) and p.clean), "1")
-            self.coder = Tokenization(tokenizer, sample)
-        self.stop_ids = self.coder.number_continuations(vocab_size) if task.stop and self.coder else ()
+            self.tokenization = Tokenization(tokenizer, sample)
+        self.stop_ids = self.tokenization.number_continuations(vocab_size) if task.stop and self.tokenization else ()
 
     def all(self, pairs: Iterable[PromptPair]) -> Iterator[Slot]:
-        """Each pair with its example, or with why it does not fit."""
+        """Each pair with its example, or with the reason why it does not fit."""
         stream = iter(pairs)
         while chunk := list(islice(stream, 256)):
-            if self.coder is not None:
-                self.coder.prefetch(text for pair in chunk if _is_text(pair) for text in _texts(pair))
+            if self.tokenization is not None:
+                self.tokenization.prefetch(text for pair in chunk if _is_text(pair) for text in _texts(pair))
             for pair in chunk:
                 try:
                     yield pair, self._example(pair)
@@ -202,44 +202,44 @@ class _Encoder:
                     yield pair, reason
 
     def _example(self, pair: PromptPair) -> _Example:
-        joint, begin = self._together(pair, pair.clean, pair.answer)
+        joint, begin = self._joint_ids(pair, pair.clean, pair.answer)
         answer = joint[begin:]
         foils = tuple(self._foil(pair, foil, begin) for foil in pair.foils)
         self._distinguishable(pair, answer, foils)
         forced = len(answer) - (0 if self.task.stop else 1)
-        corrupt, own_forced = self._corrupt(pair, joint, begin, forced)
-        example = _Example(joint[: begin + forced], corrupt, begin - 1, answer, foils, own_forced)
+        corrupt, clean_forced = self._corrupt(pair, joint, begin, forced)
+        example = _Example(joint[: begin + forced], corrupt, begin - 1, answer, foils, clean_forced)
         if example.clean[:begin] == example.corrupt[:begin]:
             raise _UnfitError("same", f"clean and corrupt are the same {begin} tokens")
         self._in_range(pair, example, begin)
         return example
 
-    def _together(self, pair: PromptPair, prompt: Any, answer: Any) -> tuple[Ids, int]:
+    def _joint_ids(self, pair: PromptPair, prompt: Any, answer: Any) -> tuple[Ids, int]:
         """Ids of prompt and answer, and where the answer begins."""
         if isinstance(prompt, str):
-            assert self.coder is not None
-            for text in (prompt, self.coder.joined(prompt, answer)):
-                word = self.coder.unknown_word(text)
+            assert self.tokenization is not None
+            for text in (prompt, self.tokenization.joined(prompt, answer)):
+                word = self.tokenization.unknown_word(text)
                 if word is not None:
                     what = "answer" if text != prompt else "prompt"
                     raise TaskError(f"{_where(self.task, pair)}: the {what} contains {word!r}, which is not in the tokenizer's vocabulary")
-            joint, begin = self.coder.continuation(prompt, answer)
+            joint, begin = self.tokenization.continuation(prompt, answer)
         else:
             joint, begin = (*prompt, *answer), len(prompt)
         if begin == 0:
-            raise TaskError(f"{_where(self.task, pair)}: nothing precedes the answer: the prompt has no tokens and there is no bos token")
+            raise TaskError(f"{_where(self.task, pair)}: the answer has no tokens before it: the prompt is empty and there is no bos token")
         if begin == len(joint):
             raise TaskError(f"{_where(self.task, pair)}: the answer or a foil has no tokens")
         return joint, begin
 
     def _foil(self, pair: PromptPair, foil: Any, begin: int) -> Ids:
-        joint, at = self._together(pair, pair.clean, foil)
+        joint, at = self._joint_ids(pair, pair.clean, foil)
         if at != begin:
             raise _UnfitError("seam", f"the answer {pair.answer!r} begins at token {begin}, the foil {foil!r} at token {at}")
         return joint[at:]
 
     def _distinguishable(self, pair: PromptPair, answer: Ids, foils: tuple[Ids, ...]) -> None:
-        """With scoring by choices in the first token (a tie there would decide nothing), otherwise within the shorter length."""
+        """With scoring by choices by the first token, since a tie there would decide nothing; otherwise within the shorter length."""
         for text, foil in zip(pair.foils, foils, strict=True):
             compared = 1 if self.task.scoring == "choices" else min(len(answer), len(foil))
             if answer[:compared] == foil[:compared]:
@@ -248,28 +248,28 @@ class _Encoder:
                 raise _UnfitError("foil", what)
 
     def _corrupt(self, pair: PromptPair, joint: Ids, begin: int, forced: int) -> tuple[Ids, bool]:
-        """The corrupt prompt with as many forced tokens: its own answer's, if that has as many tokens as the clean answer."""
-        own = _corrupt_answer(pair)
-        other, at = self._together(pair, pair.corrupt, own)
-        fits = at == begin and (forced == 0 or len(other) == len(joint))
-        if not fits and own != pair.answer:
-            other, at = self._together(pair, pair.corrupt, pair.answer)
-            other = other[:at] + joint[begin:]
+        """The corrupt prompt with as many forced tokens: those of the corrupt answer if their number fits, else of the clean answer."""
+        corrupt_answer = _corrupt_answer(pair)
+        ids, at = self._joint_ids(pair, pair.corrupt, corrupt_answer)
+        fits = at == begin and (forced == 0 or len(ids) == len(joint))
+        if not fits and corrupt_answer != pair.answer:
+            ids, at = self._joint_ids(pair, pair.corrupt, pair.answer)
+            ids = ids[:at] + joint[begin:]
         if at != begin:
             raise _UnfitError("length", f"the clean prompt has {begin} tokens, the corrupt one {at}")
-        return other[: begin + forced], not fits and forced > 0
+        return ids[: begin + forced], not fits and forced > 0
 
     def _in_range(self, pair: PromptPair, example: _Example, begin: int) -> None:
         highest = max(max(ids) for ids in (example.clean, example.corrupt, example.answer, *example.foils))
         lowest = min(min(ids) for ids in (example.clean, example.corrupt, example.answer, *example.foils))
         if highest >= self.vocab_size or lowest < 0:
             wrong = highest if highest >= self.vocab_size else lowest
-            whose = "the tokenizer does not fit this model" if self.coder else "the task's token ids do not fit this model"
-            raise TaskError(f"{_where(self.task, pair)}: token id {wrong} is not among the {self.vocab_size} that the model knows: {whose}")
+            whose = "the tokenizer does not fit this model" if self.tokenization else "the task's token ids do not fit this model"
+            raise TaskError(f"{_where(self.task, pair)}: token id {wrong} is outside the model's vocabulary of {self.vocab_size}: {whose}")
         if self.max_length is not None and len(example.clean) > self.max_length:
             raise TaskError(
                 f"{_where(self.task, pair)}: {len(example.clean)} tokens ({begin} of the prompt, then forced answer tokens), "
-                f"the model takes at most {self.max_length}; shorten the prompt"
+                f"but the model takes at most {self.max_length}; shorten the prompt"
             )
 
 
@@ -282,7 +282,7 @@ def _is_text(pair: PromptPair) -> bool:
 
 
 def _texts(pair: PromptPair) -> Iterator[str]:
-    """What will probably be asked of the tokenizer for a pair."""
+    """The texts that a pair probably needs from the tokenizer."""
     for prompt, answers in ((pair.clean, (pair.answer, *pair.foils)), (pair.corrupt, (_corrupt_answer(pair),))):
         assert isinstance(prompt, str)
         yield prompt
@@ -298,9 +298,9 @@ def _where(task: Task, pair: PromptPair) -> str:
 
 
 def _groups(pairs: tuple[PromptPair, ...], examples: list[_Example]) -> tuple[str, ...]:
-    """Group names; a pair without a group gets one that nothing else has.
+    """Group names; a pair without a group gets a new one.
 
-    Examples with the same clean prompt always share a group: a copy is no further evidence.
+    Examples with the same clean prompt always share a group: a copy is not further evidence.
     """
     taken = {pair.group for pair in pairs}
     mark = "#"
@@ -316,9 +316,9 @@ def _groups(pairs: tuple[PromptPair, ...], examples: list[_Example]) -> tuple[st
 def _assemble(
     task: Task, pairs: tuple[PromptPair, ...], examples: list[_Example], stop_ids: Ids, regenerated: int, tokenizer_digest: str
 ) -> EncodedTask:
-    own = sum(e.own_forced for e in examples)
+    count = sum(e.clean_forced for e in examples)
     note = (
-        f"{own} of {len(examples)} pairs: the corrupt answer has another number of tokens than the answer, so the answer's own tokens "
+        f"{count} of {len(examples)} pairs: the corrupt answer has another number of tokens than the answer, so the answer's own tokens "
         "follow the corrupt prompt"
     )
     encoded = EncodedTask(
@@ -334,7 +334,7 @@ def _assemble(
         stop_ids=stop_ids,
         digest="",
         regenerated=regenerated,
-        notes=(note,) if own else (),
+        notes=(note,) if count else (),
         pairs=pairs,
     )
     return replace(encoded, digest=_digest(encoded, tokenizer_digest))

@@ -26,27 +26,27 @@ def gradient_scores(
     pool: Callable[[Tensor], Tensor],
     rules: Rules | None = None,
 ) -> Tensor:
-    """(baseline − clean)·∂m/∂a at each site, [batch, T, units, width], as `pool` sums it: [batch, columns], sites side by side.
+    """(baseline − clean)·∂m/∂a at each site, [batch, T, units, width], summed by `pool`: [batch, columns], sites concatenated.
 
-    `baseline` are the replaced values at each site (None: zero). `rules` adds hooks that change derivatives
-    (RelP); they run before the sites are read, so that a site's gradient is the one under the rules.
+    `baseline` are the replacement values at each site (None: zero). `rules` adds hooks that change derivatives
+    (RelP); they run before the sites are read, so that a site's gradient is that under the rules.
     """
-    seen: list[Tensor] = []
+    activations: list[Tensor] = []
 
     def watch(x: Tensor) -> Tensor:
         # where no earlier tensor carries a gradient, the graph starts here
-        seen.append(x if x.requires_grad else x.detach().requires_grad_())
-        return seen[-1]
+        activations.append(x if x.requires_grad else x.detach().requires_grad_())
+        return activations[-1]
 
-    with torch.enable_grad(), Hooks() as taps:
+    with torch.enable_grad(), Hooks() as hooks:
         if rules is not None:
-            rules(taps)
+            rules(hooks)
         for site in sites:
-            site.tap(taps, watch)
+            site.hook(hooks, watch)
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
-        slopes = runner.gradients(value, seen)
+        slopes = runner.gradients(value, activations)
     scores = []
     for i, slope in enumerate(slopes):
-        change = -wide(seen[i].detach()) if baseline is None else wide(baseline[i]) - wide(seen[i].detach())
+        change = -wide(activations[i].detach()) if baseline is None else wide(baseline[i]) - wide(activations[i].detach())
         scores.append(pool(change * slope).to(batch.clean.device))
     return torch.cat(scores, 1)

@@ -1,4 +1,4 @@
-"""Temporary hooks on a model's modules, and the state that measuring needs. Everything is undone on every path out."""
+"""Temporary hooks on a model's modules, and the state that a measurement needs. Everything is restored on every path out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRAMES = _Frames()
 
 
 def current_frame(model: nn.Module) -> Frame | None:
-    """The innermost running measurement of this model in this thread: only its hooks act."""
+    """The innermost running measurement of this model in this thread; only its hooks act."""
     return next((frame for frame in reversed(_FRAMES.open) if frame.model is model), None)
 
 
@@ -42,9 +42,9 @@ class Hooks:
     """Hooks that live as long as a `with` block.
 
     An edit gets a tensor and returns its replacement, or None to leave it. Edits of one place run in the order
-    in which they were added. On a normal exit each hook must have fired at least once, else `MeasurementError`:
-    a hook that never fires is a measurement of nothing. Forwards of another measurement of the same model (from inside
-    a hook of the user's, or in another thread) are left alone.
+    in which they were added. On a normal exit every hook must have fired at least once, else `MeasurementError` is raised,
+    since nothing was measured. Forwards of another measurement of the same model (from inside a user's hook, or in
+    another thread) are not edited.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Hooks:
         key = self._label(label)
 
         def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not self._concerned():
+            if not self._is_active():
                 return None
             self._fired[key] += 1
             x = args[0] if args else kwargs["hidden_states"]
@@ -76,7 +76,7 @@ class Hooks:
         key = self._label(label)
 
         def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
-            if not self._concerned():
+            if not self._is_active():
                 return None
             self._fired[key] += 1
             new = edit(output[0] if isinstance(output, tuple) else output)
@@ -91,7 +91,7 @@ class Hooks:
         key = self._label(label)
 
         def hook(_module: nn.Module, _args: Any, output: Any) -> None:
-            if not self._concerned():
+            if not self._is_active():
                 return
             self._fired[key] += 1
             new = edit(output.logits)
@@ -100,7 +100,7 @@ class Hooks:
 
         self._handles.append(model.register_forward_hook(hook))
 
-    def _concerned(self) -> bool:
+    def _is_active(self) -> bool:
         return self._frame is None or current_frame(self._frame.model) is self._frame
 
     def _label(self, label: str) -> str:
@@ -114,15 +114,15 @@ class Hooks:
         silent = [label for label, times in self._fired.items() if not times]
         if kind is None and silent:
             raise MeasurementError(
-                f"hooks never fired: {', '.join(silent[:4])}; the model does not call these modules, so nothing was measured"
+                f"hooks never fired: {', '.join(silent[:4])}; the model does not call their modules, so nothing was measured"
             )
 
 
 @contextmanager
 def measuring(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode and frozen parameters for the time of a measurement; every flag is put back afterwards.
+    """Evaluation mode and frozen parameters during a measurement; every flag is restored afterwards.
 
-    Raises `ModelError` for a model that is compiled by now.
+    Raises `ModelError` for a compiled model.
     """
     refuse_compiled(model)
     modes = [(module, module.training) for module in model.modules()]

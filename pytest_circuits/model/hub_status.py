@@ -1,4 +1,4 @@
-"""Whether the hub can be reached at all: the hub's client asks six times, for half a minute, before it says that it cannot."""
+"""Whether the hub can be reached. The hub's client would retry for half a minute before it fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.request import getproxies
 
 
 def unreachable() -> str | None:
-    """The hub's host where its name means nothing here; None where it may be reached, as far as can be told (a proxy resolves names)."""
+    """The hub's host where its name does not resolve; None where it does, or where that is unknown (a proxy resolves names)."""
     from huggingface_hub import constants
 
     host = urlsplit(constants.ENDPOINT).hostname
@@ -25,7 +25,7 @@ def unreachable() -> str | None:
 
 @contextmanager
 def at_once() -> Iterator[str]:
-    """Where the hub cannot be reached, use what is downloaded, as if HF_HUB_OFFLINE were set; gives what to say of it, or ""."""
+    """Without a hub use downloaded models, as if HF_HUB_OFFLINE were set; yields a note for error messages, or an empty text."""
     from huggingface_hub import constants
 
     host = unreachable()
@@ -34,6 +34,6 @@ def at_once() -> Iterator[str]:
         return
     before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
-        yield f"; the hub {host} cannot be reached from here, and the model is not among those downloaded"
+        yield f"; the hub {host} cannot be reached, and the model has not been downloaded"
     finally:
         constants.HF_HUB_OFFLINE = before

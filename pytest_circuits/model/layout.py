@@ -15,7 +15,7 @@ from .config_sizes import ModelSizes, config_sizes
 from .norms import Norm, norm_of
 from .projections import Reader, in_out, readers
 
-# attention implementations of transformers that leave out a cap on the attention scores, or refuse to run with one
+# attention implementations of transformers that ignore a cap on the attention scores
 _WITHOUT_SOFTCAP = ("sdpa",)
 
 
@@ -49,7 +49,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Where the parts of a model are, and how many there are. `probed`: found by structure, not by its architecture's name.
+    """The parts of a model and their number. `probed`: located by structure, not by the architecture's name.
 
     `neurons` is 0 for mixtures of experts, which have no neuron level. `softcap` is the cap of the logits, or None.
     """
@@ -75,39 +75,39 @@ class Anatomy:
 
     @cached_property
     def norms(self) -> dict[int, Norm]:
-        """The formula of every norm on the way of the residual stream, by `id` of its module, each checked against the module."""
-        found: dict[int, Norm] = {}
+        """The formula of every norm of the residual stream, by `id` of its module, each checked against the module."""
+        norms: dict[int, Norm] = {}
         for block in self.blocks:
             for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
                 module = getattr(block, name)
-                if module is not None and id(module) not in found:
-                    found[id(module)] = norm_of(module, f"the {name.replace('_', ' ')} of layer {block.index}")
-        found[id(self.final_norm_module)] = norm_of(self.final_norm_module, "the final norm")
-        return found
+                if module is not None and id(module) not in norms:
+                    norms[id(module)] = norm_of(module, f"the {name.replace('_', ' ')} of layer {block.index}")
+        norms[id(self.final_norm_module)] = norm_of(self.final_norm_module, "the final norm")
+        return norms
 
     def require_neurons(self, what: str) -> None:
         """Raise `OptionError` for `what` where MLPs are mixtures of experts."""
         if not self.neurons:
             raise OptionError(
-                f"{what} cannot be measured on a {self.architecture} model: its MLPs are mixtures of experts, where each token goes "
-                "through experts of its own and no single down projection has the neurons as inputs; use level: component "
+                f"{what} cannot be measured on a {self.architecture} model: its MLPs are mixtures of experts, where every token "
+                "has its own experts and no single down projection has the neurons as inputs; use level: component "
                 "with eap, atp, eap_ig, ig_activations, gradient or exact"
             )
 
 
 def _find(root: nn.Module, path: str, where: str) -> nn.Module:
-    found: Any = root
+    module: Any = root
     for part in path.split("."):
-        found = getattr(found, part, None)
-        if found is None:
+        module = getattr(module, part, None)
+        if module is None:
             raise ModelError(f"{where} has no {path!r} ({part!r} is missing): this is not the architecture that its config names")
-    if not isinstance(found, nn.Module):
-        raise ModelError(f"{where}: {path!r} is a {type(found).__name__}, not a module")
-    return found
+    if not isinstance(module, nn.Module):
+        raise ModelError(f"{where}: {path!r} is a {type(module).__name__}, not a module")
+    return module
 
 
 def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
-    """The parts that a family names, in this model. Raises `ModelError` for a part that is missing or has the wrong shape."""
+    """The anatomy of a model by the paths of a family. Raises `ModelError` for a part that is missing or has the wrong shape."""
     sizes = config_sizes(model.config)
     where = f"a {sizes.architecture} model"
     layers: Any = _find(model, family.layers, where)
@@ -141,7 +141,7 @@ def assemble(model: nn.Module, family: Family, probed: bool = False) -> Anatomy:
 
 
 def _check_attention(model: nn.Module, sizes: ModelSizes, family: Family) -> None:
-    """Raise `ModelError` where the attention implementation leaves out a soft cap that the model was trained with."""
+    """Raise `ModelError` where the attention implementation ignores a soft cap that the model was trained with."""
     cap = getattr(sizes.config, family.attention_softcap, None) if family.attention_softcap else None
     implementation = getattr(sizes.config, "_attn_implementation", None)
     if cap is not None and implementation in _WITHOUT_SOFTCAP:
@@ -154,8 +154,8 @@ def _check_attention(model: nn.Module, sizes: ModelSizes, family: Family) -> Non
 def _block(layer: nn.Module, index: int, family: Family, sizes: ModelSizes, head_dim: int, scale: float) -> Block:
     where = f"layer {index}"
     heads, kv_heads = sizes.heads, sizes.kv_heads
-    found = readers([_find(layer, path, where) for path in family.qkv], family.fused, heads, kv_heads, head_dim)
-    for name, reader in found.items():
+    projections = readers([_find(layer, path, where) for path in family.qkv], family.fused, heads, kv_heads, head_dim)
+    for name, reader in projections.items():
         outputs = in_out(reader.module).shape[1]
         expected = (heads + 2 * kv_heads) * head_dim if family.fused else reader.columns.numel()
         if outputs != expected:
@@ -171,7 +171,7 @@ def _block(layer: nn.Module, index: int, family: Family, sizes: ModelSizes, head
         mlp=_find(layer, family.mlp, where),
         down=part(family.down),
         activation=part(family.activation),
-        readers=found,
+        readers=projections,
         attention_norm=part(family.attention_norm),
         mlp_norm=part(family.mlp_norm),
         attention_post_norm=part(family.attention_post_norm),

@@ -1,4 +1,4 @@
-"""Opening Hugging Face checkpoints, with one clear message for each way in which that can go wrong."""
+"""Opening Hugging Face checkpoints, with a clear message for everything that can go wrong."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _place(path: str) -> str:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the progress bars and tables of transformers: what is wrong goes into one message."""
-    from transformers.utils import logging as found
+    """Suppress the progress bars and tables of transformers; problems go into one message."""
+    from transformers.utils import logging as transformers_logging
 
-    logging: Any = found
+    logging: Any = transformers_logging
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
@@ -68,21 +68,21 @@ def load_model(path: str, revision: str | None, dtype: Any, device: str | None) 
             raise ModelError(f"the model {path!r} is a directory, which has no revisions: remove revision {revision!r}")
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    wanted, away = dtype_of(dtype), ""
+    torch_dtype, note = dtype_of(dtype), ""
     try:
-        with _quietly(), nullcontext("") if local else at_once() as away:
+        with _quietly(), nullcontext("") if local else at_once() as note:
             config = AutoConfig.from_pretrained(where, revision=revision or "main")
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 where,
                 revision=revision or "main",
-                **_implementations(config, wanted),
-                dtype=wanted or "auto",
+                **_implementations(config, torch_dtype),
+                dtype=torch_dtype or "auto",
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # reported, and refused below with the names
             )
     except Exception as problem:
-        nor = "" if local else "; there is no directory of that name either"
-        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}{away}{nor}") from problem
+        nor = "" if local else "; nor is there a directory of that name"
+        raise ModelError(f"the model {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}{note}{nor}") from problem
     model, report = loaded
     _check_report(path, report, model.config)
     if device is not None:
@@ -113,18 +113,18 @@ def _check_directory(path: str) -> None:
 
 
 def _check_report(path: str, report: Any, config: Any) -> None:
-    found: dict[str, Any] = report if isinstance(report, dict) else vars(report)
-    for key, what in (("missing_keys", "lacks"), ("mismatched_keys", "has the wrong shape for")):
-        names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in found.get(key) or ())
+    entries: dict[str, Any] = report if isinstance(report, dict) else vars(report)
+    for key, verb in (("missing_keys", "lacks"), ("mismatched_keys", "has the wrong shape for")):
+        names = sorted(str(k[0] if isinstance(k, tuple) else k) for k in entries.get(key) or ())
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise ModelError(
-                f"the checkpoint {path!r} {what} {', '.join(names[:3])}{more}: these weights would be random. "
-                "Save the whole model again, or check that config.json belongs to it"
+                f"the checkpoint {path!r} {verb} {', '.join(names[:3])}{more}: these weights would be random. "
+                "Save the complete model again, or check that config.json belongs to it"
             )
     layers = getattr(config, "num_hidden_layers", None)
     left_out = sorted(
-        {int(n) for key in found.get("unexpected_keys") or () for n in re.findall(r"\b(?:layers|h)\.(\d+)\.", key)}
+        {int(n) for key in entries.get("unexpected_keys") or () for n in re.findall(r"\b(?:layers|h)\.(\d+)\.", key)}
         - set(range(layers or 0))
     )
     if layers is not None and left_out:
@@ -135,24 +135,24 @@ def _check_report(path: str, report: Any, config: Any) -> None:
 
 
 def _implementations(config: Any, dtype: torch.dtype | None) -> dict[str, str]:
-    """Implementations that an architecture needs: eager attention where scores are capped, which sdpa leaves out; experts one by one in
-    float64, which grouped matrix products do not have.
+    """Implementations that an architecture needs: eager attention where scores are capped, which sdpa ignores; eager experts in
+    float64, which grouped matrix products do not support.
     """
     family = FAMILIES.get(getattr(config, "model_type", ""))
-    chosen = {}
+    implementations = {}
     if family is not None and family.attention_softcap and getattr(config, family.attention_softcap, None) is not None:
-        chosen["attn_implementation"] = "eager"
+        implementations["attn_implementation"] = "eager"
     if family is not None and family.down is None and dtype == torch.float64:
-        chosen["experts_implementation"] = "eager"
-    return chosen
+        implementations["experts_implementation"] = "eager"
+    return implementations
 
 
 def load_tokenizer(path: str, revision: str | None) -> Any:
-    """The checkpoint's tokenizer, or None where it has none: tasks of token ids need none. Raises `ModelError` for a broken one."""
+    """The checkpoint's tokenizer, or None without one (tasks of token ids need none). Raises `ModelError` for a broken tokenizer."""
     from transformers import AutoTokenizer
 
     where, open_tokenizer = _place(path), cast(Any, AutoTokenizer.from_pretrained)
-    # for some model types transformers makes an empty tokenizer out of nothing
+    # without tokenizer files transformers builds an empty tokenizer for some model types
     if looks_local(where) and not any((Path(where) / name).exists() for name in _TOKENIZER_FILES):
         return None
     try:
@@ -160,14 +160,14 @@ def load_tokenizer(path: str, revision: str | None) -> Any:
             return open_tokenizer(where, revision=revision or "main")
     except Exception as problem:
         raise ModelError(
-            f"the tokenizer of {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}; mend it, or give another tokenizer"
+            f"the tokenizer of {path!r}{_at(revision)} cannot be loaded: {_reason(problem)}; repair it, or give another tokenizer"
         ) from problem
 
 
 def _reason(problem: BaseException) -> str:
-    """The library's own words, on one line."""
-    words = " ".join(str(problem).split()) or "no reason given"
-    return f"{words if len(words) <= 300 else words[:300] + ' …'} ({type(problem).__name__})"
+    """The library's message, on one line."""
+    text = " ".join(str(problem).split()) or "no reason given"
+    return f"{text if len(text) <= 300 else text[:300] + ' …'} ({type(problem).__name__})"
 
 
 _TOKENIZER_FILES = (
@@ -186,9 +186,9 @@ _PROCESS = uuid.uuid4().hex
 
 
 def behaviour_digest(model: nn.Module) -> str:
-    """What weights and config do not tell of a model in memory: its buffers and attributes, by what it answers to a fixed prompt.
+    """A digest of a model in memory beyond weights and config: its buffers, and its attributes by the logits of a fixed prompt.
 
-    Hooks of the user's may depend on anything, so a model with hooks is told apart from every other model, in this process and in others.
+    A user's hooks may depend on anything, so a model with hooks differs from every other model, in this process and in others.
     """
     hooks = [id(h) for m in model.modules() for table in (m._forward_hooks, m._forward_pre_hooks) for h in table.values()]
     patched = [id(m) for m in model.modules() if "forward" in m.__dict__]
@@ -220,7 +220,7 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def _settings(model: nn.Module) -> str:
-    """What the config says of what is computed."""
+    """The config entries that change what is computed."""
     config: Any = getattr(model, "config", None)
     entries: dict[str, Any] = config.to_dict() if hasattr(config, "to_dict") else {}
     settings = {key: value for key, value in entries.items() if key not in _NOT_COMPUTED and "drop" not in key}
@@ -228,7 +228,7 @@ def _settings(model: nn.Module) -> str:
 
 
 class Digest:
-    """The digest of a model's weights as they are now, computed anew only when they may have changed."""
+    """The digest of a model's current weights, recomputed only when they may have changed."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""Models that hooks and weights cannot be read from: compiled ones and quantised ones. Refused with what to do."""
+"""Refusal of models that cannot be measured: compiled ones, where hooks do not act, and quantised ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import ModelError
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:
-    """All parameters and buffers by name. Raises `ModelError` where an entry is no plain tensor (quantised, packed)."""
+    """All parameters and buffers by name. Raises `ModelError` where an entry is not a plain tensor (quantised, packed)."""
     state: dict[str, Any] = model.state_dict()
     for name, entry in state.items():
         if not isinstance(entry, Tensor) or entry.is_quantized:
@@ -30,11 +30,11 @@ def refuse_compiled(model: nn.Module) -> None:
         how = _compiled(module)
         if how:
             who = f"{name} of this {type(model).__name__}" if name else f"this {type(model).__name__}"
-            raise ModelError(f"{who} is compiled, and hooks do not act inside compiled code, so nothing could be measured; {how}")
+            raise ModelError(f"{who} is compiled, and hooks do not act inside compiled code, so it cannot be measured; {how}")
 
 
 def _compiled(module: nn.Module) -> str | None:
-    """How to get the plain module back, or None where it is plain."""
+    """How to get the plain module back; None for a module that is not compiled."""
     kind = type(module)
     if kind.__module__.startswith("torch._dynamo") and "_orig_mod" in module._modules:
         return "give the module that torch.compile was called with (its _orig_mod)"
@@ -46,17 +46,17 @@ def _compiled(module: nn.Module) -> str | None:
 
 
 def content_key(state: dict[str, Tensor]) -> tuple[Any, ...] | None:
-    """Something that differs when one of these tensors may have changed, at a small part of the cost of reading them byte by byte.
+    """A key that differs when one of these tensors may have changed, much cheaper than reading all bytes.
 
-    The tensors' places and versions, which count changes in place, and what their rows give in a product with a fixed vector, since
-    changes through `.data` are not counted. None where there are no versions (inference tensors): then nothing may be concluded.
+    It holds the tensors' addresses and versions, which count changes in place, and the products of their rows with a fixed vector, since
+    changes through `.data` are not counted. None for inference tensors, which have no versions: then nothing may be concluded.
     """
-    found: list[Any] = []
+    entries: list[Any] = []
     for name, tensor in sorted(state.items()):
         if tensor.is_inference():
             return None
-        found.append((name, tensor.data_ptr(), tensor._version, tensor.dtype, tuple(tensor.shape), tensor.stride(), _probe(tensor)))
-    return tuple(found)
+        entries.append((name, tensor.data_ptr(), tensor._version, tensor.dtype, tuple(tensor.shape), tensor.stride(), _probe(tensor)))
+    return tuple(entries)
 
 
 def _probe(tensor: Tensor) -> bytes:

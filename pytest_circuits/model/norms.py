@@ -1,7 +1,7 @@
 """Normalisation layers as formulas: value, adjoint of the derivative, and the form with a frozen scale that RelP uses.
 
 `y = w · (x − c·mean x) · r + b` with r the reciprocal root of mean (x − c·mean x)² + ε; c is 1 for LayerNorm
-and 0 for RMSNorm. Which weight convention a module has (w, or 1 + w) is found by trying: the formula is
+and 0 for RMSNorm. Whether a module multiplies with w or 1 + w is determined by trial: the formula is
 compared with the module before it is used.
 """
 
@@ -18,7 +18,7 @@ from .precision import wide
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm module with its formula. Weights are read when they are needed: they may have changed since the module was seen."""
+    """A norm module with its formula. Weights are read when they are needed, since they may change."""
 
     module: nn.Module
     centred: bool
@@ -60,8 +60,8 @@ class Norm:
     def adjoint_of_readers(self, x: Tensor, gradients: list[Tensor], weights: list[Tensor]) -> Tensor:
         """Jᵀ Wᵀ g for many readers at once: gradients [heads, batch·T, width] of y·W, W [heads, d, width] → [readers, batch·T, d].
 
-        The same as `adjoint` after a projection, with the norm's weight and centring folded into W and r into g, so that the
-        large result is gone through as few times as can be.
+        The same as `adjoint` after a projection, with the norm's weight and centring folded into W, and r into g, so that there
+        are few passes over the large result.
         """
         centred, r = self.parts(x)
         unit, r = (centred * r).flatten(0, -2), r.flatten(0, -2)
@@ -92,17 +92,15 @@ def norm_of(module: nn.Module, where: str) -> Norm:
     weight = getattr(module, "weight", None)
     eps = next((float(getattr(module, name)) for name in ("variance_epsilon", "eps", "epsilon") if hasattr(module, name)), None)
     if weight is None or eps is None:
-        raise ModelError(f"{where} ({type(module).__name__}) has no weight or no epsilon: it is no RMSNorm or LayerNorm that is known here")
+        raise ModelError(f"{where} ({type(module).__name__}) has no weight or no epsilon, so it is not a known RMSNorm or LayerNorm")
     size = weight.numel()
     probe = torch.linspace(-1.3, 2.1, size, dtype=torch.float32, device=weight.device).roll(size // 3).to(weight.dtype)[None]
     with torch.no_grad():
-        truth = wide(module.forward(probe))  # past hooks: the formula is the module's own
+        truth = wide(module.forward(probe))  # without hooks
         for centred in (isinstance(module, nn.LayerNorm), not isinstance(module, nn.LayerNorm)):
             for offset in (0.0, 1.0):
                 norm = Norm(module, centred, eps, offset)
                 tolerance = 1e-4 if weight.dtype in (torch.float32, torch.float64) else 0.03
                 if torch.allclose(norm.value(probe), truth, rtol=tolerance, atol=tolerance, equal_nan=True):
                     return norm
-    raise ModelError(
-        f"{where} ({type(module).__name__}) does not compute an RMSNorm or a LayerNorm; gradients through it are not known here"
-    )
+    raise ModelError(f"{where} ({type(module).__name__}) does not compute an RMSNorm or a LayerNorm, so gradients through it are unknown")

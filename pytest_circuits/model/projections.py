@@ -1,4 +1,4 @@
-"""Views of projection weights that do not depend on how a module stores them."""
+"""Views of projection weights, whatever a module's storage layout."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def in_out(module: nn.Module) -> Tensor:
 
 @dataclass(frozen=True)
 class Reader:
-    """One of q, k, v in one layer: the projection module and the outputs of it that belong to each head; [heads, head_dim]."""
+    """The q, k or v of a layer: the projection module, and the columns of its output that belong to each head; [heads, head_dim]."""
 
     module: nn.Module
     columns: Tensor
 
     def weight(self) -> Tensor:
-        """[heads, d_model, head_dim]: what each head reads with."""
+        """The weights of each head; [heads, d_model, head_dim]."""
         heads, width = self.columns.shape
         return in_out(self.module)[:, self.columns.flatten()].reshape(-1, heads, width).permute(1, 0, 2)
 

@@ -1,4 +1,4 @@
-"""Running a model: logits at the answer only, calls counted, and the part of a forward that is already known left out."""
+"""Running a model: logits at the answer only, counted calls, and forwards that skip layers whose output is known."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LARGEST_BATCH = 128
 
 
 class Runner:
-    """Calls an opened model. `forwards` and `backwards` count batched model calls since it was made.
+    """Runs an opened model. `forwards` and `backwards` count its batched calls.
 
-    `prompts_forward` and `prompts_backward` count the prompts in those calls, whatever the batches; a call that skips layers counts
-    each prompt by the share of layers that it goes through.
+    `prompts_forward` and `prompts_backward` count the prompts in those calls; a call that skips layers counts
+    each prompt by the share of layers that it runs.
     """
 
     def __init__(self, model: nn.Module, anatomy: Anatomy) -> None:
@@ -33,7 +33,7 @@ class Runner:
         self.forwards = self.backwards = 0
         self.prompts_forward = self.prompts_backward = 0.0
         self._run_share = 1.0
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._takes_logits_to_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @property
     def dtype(self) -> torch.dtype:
@@ -47,7 +47,7 @@ class Runner:
 
     @property
     def device(self) -> torch.device:
-        """Where token ids must be put."""
+        """The device that token ids must be on."""
         return self.embedding.weight.device  # type: ignore[return-value]
 
     @property
@@ -56,7 +56,7 @@ class Runner:
         return int(self.embedding.weight.shape[0])  # type: ignore[index]
 
     def batch_size(self, wanted: int | None, length: int) -> int:
-        """How many prompts of `length` tokens to run at once: `wanted`, or what keeps activations within a fixed budget."""
+        """How many prompts of `length` tokens to run at once: `wanted`, or as many as a fixed budget of activations allows."""
         if wanted is not None:
             if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1:
                 raise OptionError(f"batch_size must be a whole number of at least 1, got {wanted!r}")
@@ -68,15 +68,15 @@ class Runner:
         """Logits of the last `tail` positions, float32 or wider; [batch, tail, vocabulary]."""
         self.forwards += 1
         self.prompts_forward += len(ids) * self._run_share
-        keep = {"logits_to_keep": tail} if self._keeps else {}
+        keep = {"logits_to_keep": tail} if self._takes_logits_to_keep else {}
         with self._contiguous_tail():
             out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
         return wide(out)
 
     @contextmanager
     def _contiguous_tail(self) -> Iterator[None]:
-        """A slice of the last positions makes torch multiply prompt by prompt when the unembedding is frozen, several times slower."""
-        unembedding = unembedding_of(self.anatomy) if self._keeps else None
+        """Make the unembedding's input contiguous: with a slice of positions and a frozen weight torch multiplies prompt by prompt."""
+        unembedding = unembedding_of(self.anatomy) if self._takes_logits_to_keep else None
         if unembedding is None:
             yield
             return
@@ -89,52 +89,52 @@ class Runner:
     def gradients(self, value: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
         """∂value/∂input of each input, in float32 or wider; zeros where value does not depend on it.
 
-        Nothing else gets a gradient, be it a parameter or a tensor in a hook of the user's. Raises `MeasurementError`
+        Nothing else gets a gradient, neither a parameter nor a tensor in a user's hook. Raises `MeasurementError`
         when value depends on none of them.
         """
         self.backwards += 1
         self.prompts_backward += len(inputs[0]) * self._run_share
-        found = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
-        if all(g is None for g in found):
+        gradients = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
+        if all(g is None for g in gradients):
             raise MeasurementError("no gradient flows from the metric back to the units: does a hook on the model detach what it returns?")
-        return [wide(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, found, strict=True)]
+        return [wide(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, gradients, strict=True)]
 
     def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
         """Activations at each site, no gradients: [batch, T, units, width] in order."""
-        found: dict[int, Tensor] = {}
-        with torch.no_grad(), Hooks() as taps:
+        activations: dict[int, Tensor] = {}
+        with torch.no_grad(), Hooks() as hooks:
             for i, site in enumerate(sites):
-                site.tap(taps, lambda x, i=i: found.__setitem__(i, x.detach().clone()))  # type: ignore[misc]
+                site.hook(hooks, lambda x, i=i: activations.__setitem__(i, x.detach().clone()))  # type: ignore[misc]
             self.logits(ids, 1)
-        return [found[i] for i in range(len(sites))]
+        return [activations[i] for i in range(len(sites))]
 
     def residuals(self, ids: Tensor, tail: int) -> tuple[list[Tensor], Tensor]:
         """The residual stream after each layer [batch, T, d_model], and the logits, of an intact forward without gradients."""
-        found: list[Tensor] = []
-        with torch.no_grad(), Hooks() as taps:
+        streams: list[Tensor] = []
+        with torch.no_grad(), Hooks() as hooks:
             for block in self.anatomy.blocks:
-                taps.on_output(block.module, lambda x: found.append(x.detach().clone()), f"layer {block.index}")
+                hooks.on_output(block.module, lambda x: streams.append(x.detach().clone()), f"layer {block.index}")
             logits = self.logits(ids, tail)
-        if len(found) != len(self.anatomy.blocks):
-            raise MeasurementError(f"{len(self.anatomy.blocks)} layers were called {len(found)} times in one forward")
-        return found, logits
+        if len(streams) != len(self.anatomy.blocks):
+            raise MeasurementError(f"{len(self.anatomy.blocks)} layers were called {len(streams)} times in one forward")
+        return streams, logits
 
     @property
     def can_skip(self) -> bool:
-        """Whether layers may be left out: not where hooks of the user's, which would not see them, are attached."""
+        """Whether layers may be skipped: not where a user's hooks are attached, which would not see the call."""
         return not any(
             m._forward_hooks or m._forward_pre_hooks or "forward" in m.__dict__ for b in self.anatomy.blocks for m in b.module.modules()
         )
 
     @contextmanager
     def starting_at(self, layer: int, residual: Tensor | None) -> Iterator[None]:
-        """Within the block, forwards skip the layers below `layer` and go on from `residual` (the stream after layer−1)."""
+        """Within the block, forwards skip the layers below `layer` and start from `residual` (the stream after layer−1)."""
         skipped = self.anatomy.blocks[:layer]
         frame, share = current_frame(self.model), self._run_share
 
         def skip(module: nn.Module, last: bool) -> Callable[..., Any]:
             def forward(*args: Any, **kwargs: Any) -> Any:
-                if current_frame(self.model) is not frame:  # another measurement, from inside a hook of the user's
+                if current_frame(self.model) is not frame:  # another measurement, from inside a user's hook
                     return type(module).forward(module, *args, **kwargs)
                 stream = residual if last else args[0] if args else kwargs["hidden_states"]
                 return (stream,) if self.anatomy.family.layer_tuple else stream

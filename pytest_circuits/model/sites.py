@@ -2,7 +2,7 @@
 
 A head is its slice of the output projection's input, an MLP its down projection's output (before any
 post-norm), a neuron a coordinate of the down projection's input (`mlp_activation`) or of its output
-(`mlp_output`). `slices`, equal parts of the output projection's output, are no units: a published hook writes there.
+(`mlp_output`). `slices`, equal parts of the output projection's output, are not units; a published hook writes there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SITES = ("mlp_activation", "mlp_output")
 
 @dataclass(frozen=True)
 class Site:
-    """Units of one kind in one layer: `columns` are their places in the universe's order."""
+    """Units of one kind in one layer; `columns` are their columns in the universe's order."""
 
     block: Block
     kind: Literal["heads", "slices", "mlp", "neurons", "outputs"]
@@ -45,7 +45,7 @@ class Site:
         """[batch, positions, features] → [batch, positions, units, width]."""
         return x.reshape(*x.shape[:2], self.units, self.width)
 
-    def tap(self, taps: Hooks, edit: Callable[[Tensor], Tensor | None]) -> None:
+    def hook(self, hooks: Hooks, edit: Callable[[Tensor], Tensor | None]) -> None:
         """Hook the site; `edit` sees and returns the four-dimensional view."""
 
         def flat(x: Tensor) -> Tensor | None:
@@ -54,21 +54,21 @@ class Site:
                 return x.clone() if guarded else None
             return new.reshape(x.shape).clone() if guarded else new.reshape(x.shape)
 
-        hook = taps.on_input if self.kind in ("heads", "neurons") else taps.on_output
-        guarded = self.block.in_place and hook == taps.on_output  # the layer goes on with a copy
-        hook(self.module, flat, f"{self.kind} of layer {self.layer}")
+        register = hooks.on_input if self.kind in ("heads", "neurons") else hooks.on_output
+        guarded = self.block.in_place and register == hooks.on_output  # the layer goes on with a copy
+        register(self.module, flat, f"{self.kind} of layer {self.layer}")
 
 
 def sites_of(anatomy: Anatomy, level: str = "component", site: str = "mlp_activation") -> tuple[list[Site], Universe]:
-    """All sites of a level in forward order, and the universe that their columns index; edges start at the sites of components."""
+    """All sites of a level in forward order, and the universe that their columns index. Edges start at the sites of components."""
     if level in ("component", "edge"):
         step = anatomy.heads + 1
-        found = []
+        sites = []
         for block in anatomy.blocks:
             start = block.index * step
-            found.append(Site(block, "heads", slice(start, start + anatomy.heads), anatomy.heads, anatomy.head_dim))
-            found.append(Site(block, "mlp", slice(start + anatomy.heads, start + step), 1, anatomy.width))
-        return found, anatomy.universe
+            sites.append(Site(block, "heads", slice(start, start + anatomy.heads), anatomy.heads, anatomy.head_dim))
+            sites.append(Site(block, "mlp", slice(start + anatomy.heads, start + step), 1, anatomy.width))
+        return sites, anatomy.universe
     if level != "neuron":
         raise OptionError(f"no sites at level {level!r}; {suggestion(level, ('component', 'neuron'))}")
     if site not in SITES:

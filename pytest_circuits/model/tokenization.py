@@ -1,4 +1,4 @@
-"""From text to token ids with any Hugging Face tokenizer, and where an answer begins after its prompt."""
+"""Token ids of prompts and answers, with any Hugging Face tokenizer, and where an answer begins after its prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ids = tuple[int, ...]
 
 
 class Tokenization:
-    """A tokenizer, its results remembered; texts are without special tokens, `front` is what the tokenizer puts before them."""
+    """A tokenizer with a cache. Texts are encoded without special tokens; `front` are the special tokens before a text."""
 
     def __init__(self, tokenizer: Any, sample: str) -> None:
         self.tokenizer = tokenizer
@@ -21,10 +21,10 @@ class Tokenization:
 
     def _call(self, texts: Sequence[str], special: bool = False) -> list[Ids]:
         try:
-            found = self.tokenizer(list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False)["input_ids"]
+            encoded = self.tokenizer(list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False)["input_ids"]
         except Exception as problem:  # tokenizers raise plain Exception, e.g. for a word when there is no unknown token
             raise TaskError(f"the tokenizer cannot encode {texts[0]!r}: {problem}") from problem
-        return [tuple(ids) for ids in found]
+        return [tuple(ids) for ids in encoded]
 
     def _front(self, sample: str) -> Ids:
         """The special tokens before a text (bos), without those after it (eos)."""
@@ -32,7 +32,7 @@ class Tokenization:
         for at in range(len(full) - len(plain) + 1):
             if full[at : at + len(plain)] == plain:
                 return full[:at]
-        raise TaskError(f"the tokenizer encodes {sample!r} differently when it adds special tokens; its bos token cannot be told apart")
+        raise TaskError(f"the tokenizer encodes {sample!r} differently when it adds special tokens, so its bos token cannot be identified")
 
     def prefetch(self, texts: Iterable[str]) -> None:
         """Encode many texts in one call."""
@@ -42,7 +42,7 @@ class Tokenization:
         try:
             self._known.update(zip(new, self._call(new), strict=True))
         except TaskError:
-            return  # one of them cannot be encoded: it is reported when it is asked for
+            return  # one of them cannot be encoded; the error comes when it is used
 
     def ids(self, text: str) -> Ids:
         """Token ids of a text, without special tokens."""
@@ -55,15 +55,15 @@ class Tokenization:
         return self._unknown is not None and self._unknown in ids
 
     def unknown_word(self, text: str) -> str | None:
-        """The first word of a text that is not in the vocabulary; the whole text when no single word is to blame. None: all is known."""
+        """The first word of a text that is not in the vocabulary, or the whole text when no single word is; None when all are known."""
         if not self.has_unknown(self.ids(text)):
             return None
         if self.tokenizer.convert_ids_to_tokens(self._unknown) in text:
-            return None  # written out on purpose: GPT-2 calls its end-of-text token unknown
+            return None  # the text contains it on purpose: GPT-2's end-of-text token is its unknown token
         return next((word for word in text.split() if self.has_unknown(self.ids(word))), text)
 
     def joined(self, prompt: str, answer: str) -> str:
-        """Prompt and answer as one text, with a space in between where they would otherwise grow together."""
+        """Prompt and answer as one text, with a space in between where their tokens would otherwise merge."""
         first, *others = joints(prompt, answer)
         if not others:
             return first
@@ -77,7 +77,7 @@ class Tokenization:
     def continuation(self, prompt: str, answer: str) -> tuple[Ids, int]:
         """Ids of prompt and answer tokenized together, and the index of the answer's first token.
 
-        That is where they leave the ids of the prompt alone: a trailing space of the prompt may become part of the answer's token.
+        That is where the ids differ from those of the prompt alone: a trailing space of the prompt may join the answer's token.
         """
         text = self.joined(prompt, answer)
         alone, together = self.ids(prompt), self.ids(text)
@@ -89,13 +89,13 @@ class Tokenization:
         return self.front + together, len(self.front) + at
 
     def number_continuations(self, vocab_size: int) -> Ids:
-        """Ids of vocabulary tokens that start with a digit directly attached to what precedes: they would continue a number."""
+        """Ids of vocabulary tokens that start with a digit and no space: they would continue a number."""
         vocabulary: dict[str, int] = self.tokenizer.get_vocab()
         return tuple(sorted(i for token, i in vocabulary.items() if i < vocab_size and _starts_with_digit(token)))
 
 
 def _unknown_id(tokenizer: Any) -> int | None:
-    """The id that stands for unknown words, also where only the tokenizer's inner model declares it."""
+    """The id of unknown words, even where only the tokenizer's inner model declares it."""
     if tokenizer.unk_token_id is not None:
         return int(tokenizer.unk_token_id)
     inner = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
@@ -104,7 +104,7 @@ def _unknown_id(tokenizer: Any) -> int | None:
 
 
 def joints(prompt: str, answer: str) -> list[str]:
-    """The ways to write an answer after a prompt, best first; whitespace at the seam is the author's decision."""
+    """The ways to write an answer after a prompt, best first; whitespace between them is the author's choice."""
     direct, spaced = prompt + answer, f"{prompt} {answer}"
     if not prompt or not answer or prompt[-1].isspace() or answer[0].isspace():
         return [direct]
@@ -112,6 +112,6 @@ def joints(prompt: str, answer: str) -> list[str]:
 
 
 def _starts_with_digit(token: str) -> bool:
-    """By the token's raw form, where a space in front shows as a marker (Ġ, ▁): that would be a new number."""
+    """By the token's raw form, where a leading space, which starts a new number, shows as a marker (Ġ, ▁)."""
     raw = token.removeprefix("##")
     return "0" <= raw[:1] <= "9" or (len(raw) == 6 and raw.startswith("<0x3") and "0" <= raw[4] <= "9")

@@ -1,4 +1,4 @@
-"""What flows through every part of a model in one forward, with hooks on all modules that the anatomy names."""
+"""The inputs and outputs of every part of a model in one forward, from hooks on all modules that the anatomy names."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .layout import Anatomy, Block
 
 @dataclass
 class Trace:
-    """Inputs and outputs by (part, layer); the parts outside of the layers have layer −1."""
+    """Inputs and outputs by (part, layer); parts outside the layers have layer −1. `originals`: the tensors that were copied."""
 
     inputs: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     outputs: dict[tuple[str, int], Tensor] = field(default_factory=dict)
-    given: dict[tuple[str, str, int], Tensor] = field(default_factory=dict)
+    originals: dict[tuple[str, str, int], Tensor] = field(default_factory=dict)
 
     def changed(self, side: str, part: str, layer: int) -> bool:
-        """Whether the model changed an input or output in place after it was seen."""
-        seen = self.inputs if side == "inputs" else self.outputs
-        return (part, layer) in seen and not torch.equal(self.given[side, part, layer], seen[part, layer])
+        """Whether the model changed an input or output in place after it was recorded."""
+        recorded = self.inputs if side == "inputs" else self.outputs
+        return (part, layer) in recorded and not torch.equal(self.originals[side, part, layer], recorded[part, layer])
 
 
 PARTS = ("module", "output", "mlp", "down", "attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm")
@@ -38,36 +38,36 @@ _HOOKS = (
 
 
 def parts_of(block: Block) -> dict[str, nn.Module]:
-    """The modules of a layer by what they are; q, k and v included."""
-    found = {name: getattr(block, name) for name in PARTS} | {name: reader.module for name, reader in block.readers.items()}
-    return {name: module for name, module in found.items() if module is not None}
+    """The modules of a layer by part, including q, k and v."""
+    modules = {name: getattr(block, name) for name in PARTS} | {name: reader.module for name, reader in block.readers.items()}
+    return {name: module for name, module in modules.items() if module is not None}
 
 
 def unembedding_of(anatomy: Anatomy) -> nn.Module | None:
-    """The last linear map to the vocabulary, where the model says which it is."""
+    """The last linear map to the vocabulary, where the model names it."""
     get: Any = getattr(anatomy.model, "get_output_embeddings", None)
     return get() if get is not None else None
 
 
-def trace(anatomy: Anatomy, taps: Hooks) -> Trace:
+def trace(anatomy: Anatomy, hooks: Hooks) -> Trace:
     """Hooks that fill the returned trace during the next forward."""
-    seen = Trace()
+    recorded = Trace()
     outside = {"final_norm": anatomy.final_norm_module, "unembedding": unembedding_of(anatomy)}
     places = [(name, b.index, module) for b in anatomy.blocks for name, module in parts_of(b).items()]
     places += [(name, -1, module) for name, module in outside.items() if module is not None]
     for name, layer, module in places:
         where = f"{name.replace('_', ' ')}" + (f" of layer {layer}" if layer >= 0 else "")
-        taps.on_input(module, _keep(seen, "inputs", (name, layer)), where)
-        taps.on_output(module, _keep(seen, "outputs", (name, layer)), where)
-    return seen
+        hooks.on_input(module, _recorder(recorded, "inputs", (name, layer)), where)
+        hooks.on_output(module, _recorder(recorded, "outputs", (name, layer)), where)
+    return recorded
 
 
-def _keep(seen: Trace, side: str, key: tuple[str, int]) -> Any:
-    where: dict[tuple[str, int], Tensor] = getattr(seen, side)
+def _recorder(recorded: Trace, side: str, key: tuple[str, int]) -> Any:
+    tensors: dict[tuple[str, int], Tensor] = getattr(recorded, side)
 
     def edit(x: Tensor) -> None:
-        where[key] = x.detach().clone()
-        seen.given[side, *key] = x
+        tensors[key] = x.detach().clone()
+        recorded.originals[side, *key] = x
 
     return edit
 
@@ -81,12 +81,12 @@ def random_prompt(model: nn.Module, length: int, seed: int) -> Tensor:
 
 @contextmanager
 def without_user_hooks(model: nn.Module) -> Iterator[None]:
-    """The model without the hooks that are on it; they come back, in their places, on every path out."""
-    kept = [(module, name, module.__dict__[name]) for module in model.modules() for name in _HOOKS if module.__dict__.get(name)]
+    """The model without its hooks, which are restored in their places on every path out."""
+    tables = [(module, name, module.__dict__[name]) for module in model.modules() for name in _HOOKS if module.__dict__.get(name)]
     try:
-        for module, name, hooks in kept:
+        for module, name, hooks in tables:
             module.__dict__[name] = type(hooks)()
         yield
     finally:
-        for module, name, hooks in kept:
+        for module, name, hooks in tables:
             module.__dict__[name] = hooks

@@ -212,7 +212,7 @@ def test_an_unknown_word_names_the_place_and_whether_it_is_in_prompt_or_answer()
 
 
 def test_a_tokenizer_with_more_ids_than_the_model_does_not_fit():
-    with pytest.raises(TaskError, match=r"token id 10 is not among the 9 that the model knows: the tokenizer does not fit this model"):
+    with pytest.raises(TaskError, match=r"token id 10 is outside the model's vocabulary of 9: the tokenizer does not fit this model"):
         encode(one(), WORDS, 9)
     assert encode(one(), WORDS, 11).n == 1
 
@@ -236,7 +236,7 @@ def test_an_empty_task_a_missing_tokenizer_and_a_pair_of_two_forms_are_refused()
 
 
 def test_an_empty_prompt_needs_a_bos_token():
-    with pytest.raises(TaskError, match="nothing precedes the answer"):
+    with pytest.raises(TaskError, match="the answer has no tokens before it"):
         encode(one(clean=""), word_level("a b c x y"), 99)
 
 

@@ -40,7 +40,7 @@ def test_a_hub_id_is_refused_at_once_and_the_reason_told(away, monkeypatch):
 
     pauses = []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    with pytest.raises(ModelError, match=r"the hub hub\.example cannot be reached from here.*no directory of that name either"):
+    with pytest.raises(ModelError, match=r"the hub hub\.example cannot be reached.*nor is there a directory of that name"):
         load_model("nobody/nothing", None, None, None)
     assert pauses == [], "the client's own retries wait 28 s in all"
     assert away == ["hub.example"], "asked once"

@@ -249,7 +249,7 @@ def test_hub_ids_from_the_cache_and_offline(saved, tmp_path):
         for name, revision, words in (
             ("me/model", "step3", "'me/model' at revision 'step3' cannot be loaded"),
             ("me/other", None, "'me/other' cannot be loaded: "),
-            ("other", None, "there is no directory of that name either"),
+            ("other", None, "nor is there a directory of that name"),
         ):
             try:
                 open_model(name, nothing, revision=revision)

@@ -114,7 +114,7 @@ def another_shape(real):
 
 def a_tokenizer_that_does_not_fit(real):
     save_tokenizer(other_model(real), ["<pad>", "<unk>", *(f"x{i}" for i in range(60)), *(f"w{i}" for i in range(40))])
-    return ["token id 67 is not among the 42 that the model knows: the tokenizer does not fit this model"]
+    return ["token id 67 is outside the model's vocabulary of 42: the tokenizer does not fit this model"]
 
 
 def no_tokenizer(real):

@@ -170,5 +170,5 @@ def test_claims_about_drift_that_were_added_after_the_release_say_the_same(proje
         assert all(found[claim][key] == own[claim][key] for key in ("estimate", "interval", "n", "verdict"))
         assert found[claim]["details"]["release"].startswith("baseline, the entry of '")
     for claim in ("same-by-name", "same-by-function"):
-        assert "keeps no circuits of single examples" in found[claim]["reason"]
+        assert "has no circuits of single examples" in found[claim]["reason"]
         assert "--circuits-model=candidate=RELEASE --circuits-update-baseline=new" in found[claim]["reason"]

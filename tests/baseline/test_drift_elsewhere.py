@@ -94,7 +94,7 @@ claims:
 ON_RUN = "at_most: 0.2, model: run"
 MISTAKES = {
     "max_n without another model": (
-        "drift: {of: core, within: 0.1, max_n: 512}", 38, "a baseline holds the examples that the release was measured on"
+        "drift: {of: core, within: 0.1, max_n: 512}", 38, "a baseline has only the examples that the release was measured on"
     ),
     "max_n of circuits": (
         "drift: {of: core, against: released, overlap: jaccard, within: 0.1, max_n: 512}", 75, "overlap compares circuits"
@@ -112,7 +112,7 @@ MISTAKES = {
     ),
     "a margin inside": (
         f"trajectory: {{of: {{drift: {{of: core, against: released, within: 0.1}}}}, shape: spread}}, {ON_RUN}",
-        7, "write its bound beside it"
+        7, "give its bound instead"
     ),
     "an unknown model over a series": (
         f"trajectory: {{of: {{drift: {{of: core, against: release}}}}, shape: spread}}, {ON_RUN}",
@@ -193,7 +193,7 @@ def test_max_n_from_the_defaults_is_left_unused_and_that_is_said(box):
     box.spec("steady:\n  stated: {task: ioi}\n  at_least: 0.1\nmoved:\n  drift: {of: steady, within: 0.3}",
              header=header("tiny: {path: model}", "ioi: {builtin: ioi, n: 16}", "defaults: {max_n: 64}\n"))  # fmt: skip
     box.run("--circuits-update-baseline=new").assert_outcomes(passed=2)
-    assert any("max_n is not used: a baseline holds the examples" in one for one in box.claims["moved"]["warnings"])
+    assert any("max_n is not used: a baseline has only the examples" in one for one in box.claims["moved"]["warnings"])
 
 
 PYTHON = """

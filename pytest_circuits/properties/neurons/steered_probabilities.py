@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SteeredProbabilities:
-    """Probabilities by factor, [sets, n] each. The first set is the cluster, the others are controls; factor 1 has only the intact model."""
+    """Probabilities by factor, [sets, n]. The first set is the cluster, the others are controls; factor 1 has the intact model only."""
 
     correct: dict[float, Table]
     answer: dict[float, Table]

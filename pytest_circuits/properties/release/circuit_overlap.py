@@ -1,4 +1,4 @@
-"""Drift of a circuit: shared sets of two models on the same prompts, by name or with heads matched by what they do."""
+"""Drift of a circuit: shared sets of two models on the same prompts, by name or with heads matched by function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..payload import Json
 from ..protocol import Claim
 from ..steps.attribution import attribute_examples
 from ..steps.shared_sets import DiscoveredTask, check_share, empty_shared_set, format_set, unsettled_share
-from .release_entry import Release
+from .drift_parameters import Drift
+from .release_entry import Release, Side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 
 
 BY_NAME = (
-    "components were compared by name, which means something only for a model that was trained on from the release: heads are defined up "
-    "to a permutation, and by name one at another index is another one. overlap: jaccard with match: function finds which became which"
+    "components were compared by name, which is only meaningful for a model that was trained further from the release: heads are defined "
+    "up to a permutation, and a head at another index has another name. overlap: jaccard with match: function matches heads by function"
 )
-"""What a reader must know of a circuit that is another one by name."""
+"""The note for a circuit that differs by name."""
 NO_SCATTER = (
-    "the circuits are the same on every example, so that nothing scatters and the interval has no width, whatever the number of prompts: "
-    "how wide it will be for a model whose circuits differ, and whether it then settles this claim, cannot be told from it"
+    "the circuits are the same on every example, so the interval has no width, whatever the number of prompts; it does not predict how "
+    "wide the interval will be for a model whose circuits differ, nor whether that settles the claim"
 )
-"""What a reader must not take a perfect agreement for."""
+"""The note for perfect agreement."""
 
 
 def profiles(claim: Claim, task: DiscoveredTask) -> Steps[Array]:
-    """What each component does, told without its name: its share of Σ|score|, with sign, on each evaluation prompt; [n, N]."""
+    """The function of each component, whatever its name: its signed share of Σ|score| on each evaluation prompt; [n, N]."""
     import numpy as np
 
     scores = yield from attribute_examples(claim, claim.parameters.task)
@@ -46,8 +47,8 @@ def profiles(claim: Claim, task: DiscoveredTask) -> Steps[Array]:
     return shares
 
 
-def compared(p: Any, release: Release, side: Any) -> Estimate:
-    """Agreement across models minus agreement within them; `p` are the parameters of `drift`, `side` the model as it is now."""
+def compare_circuits(p: Drift, release: Release, side: Side) -> Estimate:
+    """Agreement across models minus agreement within them; `side` is the model now."""
     import numpy as np
 
     from ...stats import overlap
@@ -55,32 +56,34 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
     from ...stats.two_sets import beyond_noise_rows
     from ..payload import from_bits
 
-    then, now, share, task = release.kept, side.kept, p.of.parameters.p, p.of.parameters.task
+    inner: Any = p.of.parameters
+    then, now, share, task = release.payload, side.payload, inner.p, inner.task
     if then["shape"] != now["shape"]:
         shapes = [f"{layers} layers of {heads} heads" for layers, heads in (then["shape"], now["shape"])]
-        raise Invalid(f"the release has {shapes[0]} and the model {shapes[1]}: their components cannot be told to correspond",
+        raise Invalid(f"the release has {shapes[0]} and the model {shapes[1]}: their components do not correspond",
                       {"then": then["shape"], "now": now["shape"]})  # fmt: skip
     if then["discovery"] != now["discovery"]:
-        raise Invalid(f"the discovery examples of task {task!r} are not those of the release, so circuits cannot be compared")
+        raise Invalid(f"the discovery examples of task {task!r} differ from those of the release, so circuits cannot be compared")
     names = Universe(*now["shape"]).component_names
     old, new = from_bits(then["members"]), from_bits(now["members"])
     columns, matching = _matching(p, then, now, names)
     new = new[:, columns]
-    for which, members in (("release's", old), ("model's", new)):
+    for owner, members in (("release", old), ("model", new)):
         if not _shared(members, share).any():
-            raise Invalid(f"of the {which} circuits, {_empty(p, task, members)}")
+            raise Invalid(f"in the {owner}, {_empty(p, task, members)}")
     (a, sizes), (b, _) = (overlap.group_tallies(members, side.groups) for members in (old, new))
     first = overlap.halves(len(sizes), p.repeats)
     check_share(share, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
 
-    def both(counts: Any) -> tuple[Array, Array]:
+    def across_and_within(counts: Any) -> tuple[Array, Array]:
         return beyond_noise_rows(counts, a, b, sizes, share, first)
 
-    across, within = (float(one[0]) for one in both(np.ones((1, len(sizes)), np.int64)))
+    across, within = (float(rows[0]) for rows in across_and_within(np.ones((1, len(sizes)), np.int64)))
 
     def statistic(counts: Any) -> Array:
-        found = both(counts)
-        return found[0] - found[1]
+        across_rows, within_rows = across_and_within(counts)
+        difference: Array = across_rows - within_rows
+        return difference
 
     parts: dict[str, Any] = {}
     if np.array_equal(old, new):
@@ -98,7 +101,7 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
         "jaccard": overlap.jaccard(*sets), "across": across, "within": within, "chance": vars(chance),
         "examples_with_another_circuit": int((old != new).any(1).sum()), "groups_compared": len(sizes), "bootstrap": parts, **matching,
     }  # fmt: skip
-    details["notes"] = _told(p, details, release.itself, len(old), value)
+    details["notes"] = _notes(p, details, release.itself, len(old), value)
     if p.match == "name" and (interval[1] < 0 or _no_head_in_common(details)):
         details["notes"].append(BY_NAME)
     return Estimate(
@@ -106,8 +109,8 @@ def compared(p: Any, release: Release, side: Any) -> Estimate:
     )
 
 
-def _matching(p: Any, then: Json, now: Json, names: tuple[str, ...]) -> tuple[Ints, Json]:
-    """For each component of the release the column of the model that takes its part, and what a reader should know of the choice."""
+def _matching(p: Drift, then: Json, now: Json, names: tuple[str, ...]) -> tuple[Ints, Json]:
+    """For each component of the release, the column of the matching component of the model; and details of the matching."""
     import numpy as np
 
     from ...stats.assignment import best_assignment, concordance
@@ -118,15 +121,15 @@ def _matching(p: Any, then: Json, now: Json, names: tuple[str, ...]) -> tuple[In
         return columns, {}
     old, new = from_bytes_by_column(then["profiles"]), from_bytes_by_column(now["profiles"])
     if old.shape != new.shape:
-        raise Invalid(f"profiles over {len(old)} evaluation prompts then and {len(new)} now: heads cannot be matched")
+        raise Invalid(f"heads cannot be matched: profiles over {len(old)} evaluation prompts then and {len(new)} now")
     layers, heads = now["shape"]
     quality, by_name = np.zeros(len(names)), np.zeros(len(names))
     for layer in range(layers):
-        here = np.arange(heads) + layer * (heads + 1)
-        alike = concordance(old[:, here], new[:, here])
-        chosen = best_assignment(alike)
-        columns[here] = here[chosen]
-        quality[here], by_name[here] = alike[np.arange(heads), chosen], alike.diagonal()
+        layer_heads = np.arange(heads) + layer * (heads + 1)
+        similarity = concordance(old[:, layer_heads], new[:, layer_heads])
+        assignment = best_assignment(similarity)
+        columns[layer_heads] = layer_heads[assignment]
+        quality[layer_heads], by_name[layer_heads] = similarity[np.arange(heads), assignment], similarity.diagonal()
     attention = [i for i, name in enumerate(names) if not is_mlp(name)]
     became = {names[i]: names[columns[i]] for i in attention if columns[i] != i}
     return columns, {
@@ -138,8 +141,9 @@ def _matching(p: Any, then: Json, now: Json, names: tuple[str, ...]) -> tuple[In
     }
 
 
-def _empty(p: Any, task: str, members: Bools) -> Invalid:
-    return empty_shared_set(p.of.parameters.p, task, int(members.sum(0).max()), len(members), p.of.parameters.threshold)
+def _empty(p: Drift, task: str, members: Bools) -> Invalid:
+    inner: Any = p.of.parameters
+    return empty_shared_set(inner.p, task, int(members.sum(0).max()), len(members), inner.threshold)
 
 
 def _shared(members: Bools, p: float) -> Bools:
@@ -153,28 +157,29 @@ def _names(names: tuple[str, ...], mask: Bools) -> list[str]:
 
 
 def moved_text(moved: Mapping[str, Any]) -> str:
-    """Which units entered a set, and which left it."""
+    """The units that entered a set, and those that left it, as text."""
     parts = [f"{', '.join(moved[key])} {key}" for key in ("entered", "left") if moved[key]]
     return "; ".join(parts) or "the same"
 
 
 def _no_head_in_common(d: Json) -> bool:
-    then, now = ({one for one in d[key] if not is_mlp(one)} for key in ("shared_then", "shared_now"))
+    then, now = ({unit for unit in d[key] if not is_mlp(unit)} for key in ("shared_then", "shared_now"))
     return bool(then and now) and not then & now
 
 
-def _told(p: Any, d: Json, itself: str, n: int, value: float) -> list[str]:
+def _notes(p: Drift, d: Json, itself: str, n: int, value: float) -> list[str]:
+    inner: Any = p.of.parameters
     lines = [
-        f"shared set of {n} discovery examples (P = {p.of.parameters.p:g}): {format_set(d['shared_then'])} "
-        f"at the release ({d['release']}), {format_set(d['shared_now'])} now; {moved_text(d)}; Jaccard {d['jaccard']:.2f}"
+        f"shared set of {n} discovery examples (P = {inner.p:g}): {format_set(d['shared_then'])} at the release ({d['release']}), "
+        f"{format_set(d['shared_now'])} now; {moved_text(d)}; Jaccard {d['jaccard']:.2f}"
     ]
     if p.match == "function":
         moved = ", ".join(f"{old} is now {new}" for old, new in list(d["became"].items())[:8])
         more = f" and {len(d['became']) - 8} more" if len(d["became"]) > 8 else ""
         lines.append(
-            f"heads matched within each layer by what they do on {d['prompts_matched_on']} prompts, not by name: concordance "
+            f"heads matched within each layer by function on {d['prompts_matched_on']} prompts, not by name: concordance "
             f"{d['mean_match_quality']:.2f} on average (by name {d['mean_quality_by_name']:.2f}); "
-            f"{moved + more if moved else 'none has moved'}"
+            f"{moved + more if moved else 'no head has moved'}"
         )
     return [
         *lines,

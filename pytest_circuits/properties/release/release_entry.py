@@ -1,4 +1,4 @@
-"""The release that a claim about drift compares with, as a baseline holds it: its own entry, or that of the claim in `of`."""
+"""The release that a claim on drift compares with, read from a baseline: its own entry, or the entry of the claim in `of`."""
 
 from __future__ import annotations
 
@@ -15,86 +15,94 @@ SHORT = 12  # characters of a fingerprint that a message shows
 
 
 class NoRelease(Invalid):
-    """There is nothing to compare with: `what` is missing, and what to do about it."""
+    """There is nothing to compare with: the reason, and the remedy."""
 
-    def __init__(self, what: str, remedy: str, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(what + remedy, details)
-        self.what = what
+    def __init__(self, reason: str, remedy: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(reason + remedy, details)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models: its payload for a baseline, and the group of each discovery example (empty unless circuits are compared)."""
+
+    payload: Json
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Release:
-    """What is kept of it, what to call it, and, where it is the model itself, why."""
+    """The release: its payload and its name; and the reason, if the model is compared with itself."""
 
-    kept: Json
+    payload: Json
     name: str
     itself: str = ""
 
 
 def from_baseline(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
-    """The release's side; `now` is the model's, and `weights` its fingerprint.
+    """The release; `now` is the payload of the model, and `weights` its fingerprint.
 
-    A run that writes baselines compares what has no release with itself, but not where the other entries are of another model: it would
-    make the new model its own release. Raises `Invalid` where there is nothing to compare with, or it was measured otherwise.
+    A run that writes baselines compares a model without a release with itself, unless the other entries are of another model: the new model
+    would become its own release. Raises `Invalid` if there is nothing to compare with, or if it was measured differently.
     """
     try:
-        return _recorded(of, against, now, weights)
+        return _from_entry(of, against, now, weights)
     except NoRelease as problem:
-        if not against.writes or _other(against, weights):
+        if not against.writes or _is_other_model(against, weights):
             raise
-        why = f"compared with itself, since this run writes its baseline ({problem.what})"
-        return Release(as_kept(now), "baseline", why)
+        reason = f"compared with itself, since this run writes its baseline ({problem.reason})"
+        return Release(as_kept(now), "baseline", reason)
 
 
 def check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str, ...] = (), again: str = "") -> None:
-    """Differences are taken on the same token ids only. Raises `Invalid`."""
+    """Raise `Invalid` unless both payloads are of the same token ids."""
     other = [name for name, digest in now["data"].items() if then["data"].get(name) != digest]
     if other:
-        why = f" ({'; '.join(hints)})" if hints else ""
+        hint = f" ({'; '.join(hints)})" if hints else ""
         raise NoRelease(
-            f"the encoded prompts of task {', '.join(map(repr, other))} are not those of the release{why}: other prompts, or another "
-            "tokenizer, so that a difference would not be the model's",
+            f"the encoded prompts of task {', '.join(map(repr, other))} are not those of the release{hint}: the prompts or the tokenizer "
+            "differ, so a difference could not be attributed to the model",
             again,
             {"other_data": other, "hints": list(hints)},
         )
 
 
-def _recorded(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
+def _from_entry(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
     if against.entry is not None:
-        return Release(_own(of, against, against.entry, now, weights), "baseline")
+        return Release(_from_same_claim(of, against, against.entry, now, weights), "baseline")
     if against.lent is not None:
-        return Release(_lent(of, against, against.lent, now, weights), f"baseline, the entry of {against.lender}")
+        return Release(_from_other_claim(of, against, against.lent, now, weights), f"baseline, the entry of {against.lender}")
     raise NoRelease(against.reason, f": measure the release {against.again}{_remedy(against, weights)}" if against.command else "")
 
 
-def _own(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
-    """The entry of this very claim."""
+def _from_same_claim(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
+    """The payload in the entry of this claim."""
     changed = _changed(of, entry["parameters"].get("of", {}))
-    again = f"; if the claim was meant to change, measure the release anew{_remedy(against, weights)}"
+    again = f"; if the claim was changed on purpose, measure the release again{_remedy(against, weights)}"
     if changed:
         raise NoRelease(f"the baseline is of another claim: {', '.join(changed)}", again, {"changed": changed})
     then: Json = entry["kept"]
     if "members" in now and ("members" not in then or ("profiles" in now and "profiles" not in then)):
-        what = "profiles by which heads could be matched" if "members" in then else "circuits"
-        raise NoRelease(f"the baseline has no {what}, since it is of another kind of drift", again)
+        missing = "profiles for matching heads" if "members" in then else "circuits"
+        raise NoRelease(f"the baseline has no {missing}, since it is of another kind of drift", again)
     if "of" in now and "of" not in then:
-        raise NoRelease("the baseline has circuits and no value, since it is of another kind of drift", again)
+        raise NoRelease("the baseline has circuits but no value, since it is of another kind of drift", again)
     check_data(then, now, against.hints, again)
     if "of" in now:
         _check_numbers(then["of"], "the baseline's entry")
     return then
 
 
-def _lent(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
-    """The entry of the claim in `of`, as this claim would have kept it."""
+def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
+    """The payload in the entry of the claim in `of`, in the form of this claim's."""
     again = f": measure the release for this claim once{_remedy(against, weights)}"
-    nothing = f"the baseline has no entry for this claim, and that of {against.lender}"
+    insufficient = f"the baseline has no entry for this claim, and the entry of {against.lender}"
     changed = [] if entry["property"] == of.name else [f"{entry['property']} then, {of.name} now"]
     changed = changed or changed_parameters(entry["parameters"], of.model_dump(mode="json")[of.name])
     if changed:
-        raise NoRelease(f"{nothing} is of another claim, {', '.join(changed)}", again, {"changed": changed})
+        raise NoRelease(f"{insufficient} is of another claim: {', '.join(changed)}", again, {"changed": changed})
     if "members" in now:
-        raise NoRelease(f"{nothing} keeps no circuits of single examples, which an overlap needs", again)
+        raise NoRelease(f"{insufficient} has no circuits of single examples, which an overlap needs", again)
     check_data({"data": entry["fingerprints"]["data"]}, now, against.hints, again)
     numbers = {key: entry[key] for key in ("estimate", "interval", "n")}
     about = {"sets": entry["circuits"], "unsettled": entry["kept"].get("unsettled"), "confidence": entry["parameters"]["confidence"]}
@@ -103,7 +111,7 @@ def _lent(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: 
     paired = "values" in then and "values" in now["of"] and (then["groups"], then["range"]) == (now["of"]["groups"], now["of"]["range"])
     if not paired and then["confidence"] < now["of"]["confidence"]:
         raise NoRelease(
-            f"{nothing} has no values for the same examples one by one, and its interval has confidence {then['confidence']:g} where "
+            f"{insufficient} has no per-example values on the same examples, and its interval has confidence {then['confidence']:g} where "
             f"{now['of']['confidence']:g} is needed",
             again,
             {"confidence_then": then["confidence"]},
@@ -111,30 +119,30 @@ def _lent(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: 
     return {"data": entry["fingerprints"]["data"], "of": then}
 
 
-def _check_numbers(kept: Mapping[str, Any], what: str) -> None:
-    wrong = contradicts_itself(kept, kept)
-    if wrong:
-        raise Invalid(f"{what} contradicts itself: {wrong}. Was the file edited? Restore it from version control")
+def _check_numbers(payload: Mapping[str, Any], source: str) -> None:
+    contradiction = contradicts_itself(payload, payload)
+    if contradiction:
+        raise Invalid(f"{source} contradicts itself: {contradiction}. Was the file edited? Restore it from version control")
 
 
 def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:
-    """In which parameters the claim in `of` differs from what the baseline was measured with."""
+    """The parameters in which the claim in `of` differs from that of the baseline."""
     ((name, now),) = of.model_dump(mode="json").items()
     if name not in then:
         return [f"{', '.join(then) or 'nothing'} then, {name} now"]
     return changed_parameters(then[name], now)
 
 
-def _other(against: BaselineReference, weights: str) -> bool:
-    """Whether the model is not the one that the other entries are of."""
+def _is_other_model(against: BaselineReference, weights: str) -> bool:
+    """Whether the other entries are of another model."""
     return bool(against.weights) and weights not in against.weights
 
 
 def _remedy(against: BaselineReference, weights: str) -> str:
-    """What to run, and on which checkpoint."""
+    """The command to run, and the checkpoint to run it on."""
     if not against.command:
         return ""
-    if not _other(against, weights):
+    if not _is_other_model(against, weights):
         return f", with {against.command}"
-    of = " and ".join(one[:SHORT] for one in against.weights)
-    return f", on its own checkpoint (its entries are of weights {of}, and this model has {weights[:SHORT]}), with {against.elsewhere}"
+    known = " and ".join(fingerprint[:SHORT] for fingerprint in against.weights)
+    return f", on its own checkpoint (its entries are of weights {known}, and this model has {weights[:SHORT]}), with {against.elsewhere}"

@@ -117,8 +117,8 @@ def test_a_moved_circuit_is_told_from_the_same_one_with_other_noise(recorded):
 def test_the_same_circuits_on_every_example_have_not_moved_at_all():
     found = drift(world(), baseline(world(), **CIRCUIT), **CIRCUIT)
     assert (found.value, tuple(found.interval)) == (0.0, (0.0, 0.0)) and not found.details["compared_with_itself"]
-    assert "cannot be told from it" in found.details["notes"][-1], "an interval without a width is no promise of one"
-    assert not any("cannot be told" in line for line in drift(world(seed=1), world(seed=0), **CIRCUIT).details["notes"])
+    assert "nor whether that settles the claim" in found.details["notes"][-1], "an interval without a width is no promise of one"
+    assert not any("no width" in line for line in drift(world(seed=1), world(seed=0), **CIRCUIT).details["notes"])
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -165,15 +165,15 @@ REFUSED = {
         "of another claim: p was 0.9 and is 0.8; if .* pytest again",
     ),
     "another property": (lambda: baseline(world(), of=ACCURACY), {}, "accuracy then, reuse now"),
-    "other data": (lambda: baseline(world(digest="other")), {}, "encoded prompts of task 't' are not those of the release: other prompts"),
+    "other data": (lambda: baseline(world(digest="other")), {}, "encoded prompts of task 't' are not those of the release: the"),
     "a value and no circuits": (lambda: baseline(world()), CIRCUIT, "the baseline has no circuits"),
-    "circuits and no value": (lambda: baseline(world(), **CIRCUIT), {}, "has circuits and no value"),
-    "no profiles": (lambda: baseline(world(), **CIRCUIT), FUNCTION, "no profiles by which heads could be matched"),
+    "circuits and no value": (lambda: baseline(world(), **CIRCUIT), {}, "has circuits but no value"),
+    "no profiles": (lambda: baseline(world(), **CIRCUIT), FUNCTION, "no profiles for matching heads"),
     "another shape": (lambda: world(universe=Universe(2, 5)), CIRCUIT, "has 2 layers of 5 heads and the model 2 layers of 4 heads"),
     "an empty set": (
-        lambda: world(scores=np.random.default_rng(0).random((N, 10))), CIRCUIT, "of the release's circuits, the shared set .* is empty"
+        lambda: world(scores=np.random.default_rng(0).random((N, 10))), CIRCUIT, "in the release, the shared set .* is empty"
     ),
-    "other groups": (lambda: world(groups=tuple(f"h{i}" for i in range(N))), CIRCUIT, "the discovery examples of task 't' are not those"),
+    "other groups": (lambda: world(groups=tuple(f"h{i}" for i in range(N))), CIRCUIT, "the discovery examples of task 't' differ from"),
 }  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def test_an_entry_without_values_and_of_too_low_a_confidence_is_not_enough(relea
     released.run(ALL, "-k", "core")
     released.run(OTHER)
     reason = released.claims["moved"]["reason"]
-    assert "has no values for the same examples one by one, and its interval has confidence 0.95 where 0.975 is needed" in reason
+    assert "has no per-example values on the same examples, and its interval has confidence 0.95 where 0.975 is needed" in reason
     assert "measure the release for this claim once, on its own checkpoint" in reason
     released.spec((CORE + DRIFT).replace("task: swap", "task: swap, keeps: false, confidence: 0.99"))
     released.run(ALL, "-k", "core")
@@ -208,9 +208,9 @@ def test_an_entry_lent_compares_as_the_claims_own_does():
 @pytest.mark.parametrize(
     ("changes", "how", "told"),
     [
-        ({"parameters": {"p": 0.9, "confidence": 0.95}}, {}, "that of 'core' is of another claim, p was 0.9 and is 0.8"),
+        ({"parameters": {"p": 0.9, "confidence": 0.95}}, {}, "the entry of 'core' is of another claim: p was 0.9 and is 0.8"),
         ({"property": "accuracy"}, {}, "accuracy then, reuse now"),
-        ({}, {"overlap": "jaccard"}, "that of 'core' keeps no circuits of single examples, which an overlap needs"),
+        ({}, {"overlap": "jaccard"}, "the entry of 'core' has no circuits of single examples, which an overlap needs"),
         ({"fingerprints": {"data": {"t": "another"}}}, {}, "the encoded prompts of task 't' are not those of the release"),
     ],
 )

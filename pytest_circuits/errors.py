@@ -35,6 +35,24 @@ class ReasonCode(StrEnum):
     NOTHING_TO_EXPLAIN = "nothing-to-explain"  # ablating everything does not lower the metric
     NOTHING_TO_RANK = "nothing-to-rank"  # all scores of a ranking are zero
     UNKNOWN_UNIT = "unknown-unit"  # the model does not have a component that the claim names
+    TOO_FEW_UNITS = "too-few-units"  # the model, the set or the ranking has fewer units than the claim needs
+    CONSTANT_RANKING = "constant-ranking"  # all components rank alike
+    GAP_OUT_OF_REACH = "gap-out-of-reach"  # no two components can differ by as many ranks as `gap`
+    NO_EFFECT = "no-effect"  # no ablation changes anything
+    NO_NEURONS = "no-neurons"  # the model's MLPs are mixtures of experts
+    NO_FOILS = "no-foils"  # a task has no foils, and the claim needs them
+    FAITHFULNESS_NOT_REACHED = "faithfulness-not-reached"  # no circuit of units with a score is faithful enough
+    TOO_FEW_MODELS = "too-few-models"  # a series has too few models, or none on one side of `at`
+    MODEL_CANNOT_BE_MEASURED = "model-cannot-be-measured"  # the property is invalid for a model of a series
+    DIFFERENT_COMPONENTS = "different-components"  # the components of two models do not correspond
+    SAME_WEIGHTS = "same-weights"  # two models of a series are the same
+    NO_RELEASE = "no-release"  # there is no release to compare with, or it was measured differently
+    BASELINE_CONTRADICTS_ITSELF = "baseline-contradicts-itself"  # an entry of a baseline was edited
+    MISSING_PACKAGE = "missing-package"  # an optional package is not installed
+    NO_SEARCH = "no-search"  # hypothesis cannot search: its profile, a health check, or no example that can be tested
+    NO_SET_TO_DRAW = "no-set-to-draw"  # no set of components has the size that the claim needs
+    NO_PROMPTS_TO_DRAW = "no-prompts-to-draw"  # hardly any draw of a grammar makes a prompt pair
+    TOO_FEW_FITTING_PROMPTS = "too-few-fitting-prompts"  # too many drawn prompts do not fit the tokenizer
     NO_LAYERS = "no-layers"  # the layers that the claim names are none, or all, of the model's
 
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, reject, seed, setti
 from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase, choices_from_bytes, choices_to_bytes
 from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 
-from ..errors import Invalid
+from ..errors import Invalid, ReasonCode
 from ..tasks.base import PromptPair
 from ..tasks.grammar.draws import Draws, Independent
 from .choices import Drawing, Replay, StaleError, strategy
@@ -105,6 +105,7 @@ def independent(make: Make, n: int, source: int | str) -> list[Example]:
                 f"only {len(found)} of {drawn} draws made a prompt pair: in the others the corruption changes nothing, or a "
                 "foil is the answer",
                 {"drawn": drawn, "pairs": len(found)},
+                code=ReasonCode.NO_PROMPTS_TO_DRAW,
             )
     return found
 
@@ -168,9 +169,11 @@ def _run(make: Make, known: Known, effort: Effort, chosen: settings, key: bytes 
         with suppress(_FailsError):
             run()
     except FailedHealthCheck as problem:
-        raise Invalid(f"hypothesis' health check failed: {problem}", {"profile": effort.profile}) from None
+        raise Invalid(f"hypothesis' health check failed: {problem}", {"profile": effort.profile}, code=ReasonCode.NO_SEARCH) from None
     except Unsatisfiable as problem:
-        raise Invalid(f"hypothesis found no example that could be judged: {problem}", {"profile": effort.profile}) from None
+        raise Invalid(
+            f"hypothesis found no example that could be judged: {problem}", {"profile": effort.profile}, code=ReasonCode.NO_SEARCH
+        ) from None
     return found
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...core.shares import Size
 from ...core.units import Universe
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
 from ..parameters import CircuitParameters, Share
 from ..protocol import Claim
@@ -103,7 +103,11 @@ def select(claim: Claim) -> Steps[SelectedSet]:
     members = set(names)
     units = tuple(u for u in universe.component_names if u in members)
     if len(units) == universe.components:
-        raise Invalid(f"the set is all {len(units)} components: nothing is left to compare with", {"components": len(units)})
+        raise Invalid(
+            f"the set is all {len(units)} components: nothing is left to compare with",
+            {"components": len(units)},
+            code=ReasonCode.CIRCUIT_IS_EVERYTHING,
+        )
     return SelectedSet(units, how, base, split, universe, evidence)
 
 
@@ -122,6 +126,7 @@ def _role(claim: Claim, role: Role) -> Steps[Selection]:
             f"none of {len(sides.units)} components is one of the {role} by rule {p.rule} ({members.details['rule']}) on "
             f"{len(sides.causal)} discovery examples{possible}",
             {"rule": p.rule, "possible": members.possible},
+            code=ReasonCode.EMPTY_SET,
         )
     return members.sure, f"{role} by rule {p.rule}: {members.details['rule']}, on {len(sides.causal)} discovery examples", evidence
 
@@ -150,5 +155,6 @@ def _top(claim: Claim, split: Examples) -> Steps[Selection]:
         raise Invalid(
             f"only {len(names)} of {len(strength)} components have a mean {p.attribution} score {least} on discovery examples; {remedy}",
             {"scored": len(names), "components": len(strength)},
+            code=ReasonCode.TOO_FEW_UNITS,
         )
     return names, f"the {len(names)} of largest mean |{p.attribution} score| on {len(split.discovery)} discovery examples", {}

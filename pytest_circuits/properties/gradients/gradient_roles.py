@@ -21,7 +21,7 @@ from math import floor
 from typing import Any, Literal
 
 from ...core.shares import exact
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from .gradient_vs_causal import GradientVsCausal
 from .parameters import EFFECT_UNITS
 
@@ -51,6 +51,7 @@ def certified(sides: GradientVsCausal, role: Role, threshold: float, portion: fl
         raise Invalid(
             f"{'low' if role == 'heroes' else 'high'}: {portion:g} of {n} components is less than one, so no gradient could count",
             {"components": n, "share": portion},
+            code=ReasonCode.EMPTY_SET,
         )
     half = simultaneous(confidence, 2)
     value, low, high = _effects(sides, simultaneous(half, n))
@@ -84,7 +85,11 @@ def by_rank_gap(sides: GradientVsCausal, role: Role, gap: int) -> RoleMembers:
 
     n = len(sides.units)
     if gap >= n:
-        raise Invalid(f"the ranks of {n} components differ by at most {n - 1}, so gap: {gap} can never be reached", {"components": n})
+        raise Invalid(
+            f"the ranks of {n} components differ by at most {n - 1}, so gap: {gap} can never be reached",
+            {"components": n},
+            code=ReasonCode.GAP_OUT_OF_REACH,
+        )
     g, c = sides.means
     ranks.spearman(g, c)  # refuses rankings of equal values
     delta = ranks.gap_rows(g[None], c[None])[0]

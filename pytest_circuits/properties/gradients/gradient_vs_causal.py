@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.metric_names import COMPARISONS
 from ...core.units import layer_of
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import ALL, Attribute, Describe, Steps, Sweep, ask_together, freeze
 from ..protocol import Claim
 from ..steps.examples import Examples, measure_intact, part, split_examples
@@ -190,13 +190,21 @@ def check_ranked(strength: Table, gradient: str) -> None:
 
     means = strength.mean(0)
     if not np.isfinite(means).all():
-        raise Invalid(f"{int((~np.isfinite(means)).sum())} of {len(means)} components have {gradient} scores that are NaN or infinite")
+        raise Invalid(
+            f"{int((~np.isfinite(means)).sum())} of {len(means)} components have {gradient} scores that are NaN or infinite",
+            code=ReasonCode.NOT_FINITE,
+        )
     if len(means) < 2:
-        raise Invalid(f"the model has {len(means)} component, and a ranking needs at least 2", {"components": len(means)})
+        raise Invalid(
+            f"the model has {len(means)} component, and a ranking needs at least 2",
+            {"components": len(means)},
+            code=ReasonCode.TOO_FEW_UNITS,
+        )
     if (means == means[0]).all():
         raise Invalid(
             f"all {len(means)} components have the same mean {gradient} score ({means[0]:g}), so there is no gradient ranking",
             {"components": len(means), "score": float(means[0])},
+            code=ReasonCode.CONSTANT_RANKING,
         )
 
 
@@ -212,7 +220,7 @@ def ablation_effects(swept: SweepOutcome, effect: str, metric: str) -> Table:
         effects = (base.metric[:, None].astype(float) - swept.metric) * (-1.0 if metric in COMPARISONS else 1.0)
     check_finite(effects, f"effects of ablation on the {effect}")
     if not (effects.std(0) > 0).any() and not (effects.mean(0).std() > 0):
-        raise Invalid(f"no ablation changes the {effect}: there is no causal ranking to agree with")
+        raise Invalid(f"no ablation changes the {effect}: there is no causal ranking to agree with", code=ReasonCode.NO_EFFECT)
     return effects  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask
 from ..protocol import Claim, Property
 from ..steps.removal import ablation_request
@@ -70,6 +70,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         raise Invalid(
             f"the set has only {selected.units[0]} ({selected.how}), whose joint drop is its single drop; at least 2 components are needed",
             {"set": list(selected.units)},
+            code=ReasonCode.TOO_FEW_UNITS,
         )
     outcome = yield from ask(ablation_request(claim, p.task, [selected.units, *((u,) for u in selected.units)]))
     groups = selected.groups
@@ -117,7 +118,11 @@ def _independence(p: Superadditivity, base: Outcome, outcome: Outcome, groups: l
     from ...stats.groups import group_sums
 
     if not base.correct.any():
-        raise Invalid("the intact accuracy is 0, so a removal cannot keep a share of the correct answers", {"accuracy": 0.0})
+        raise Invalid(
+            "the intact accuracy is 0, so a removal cannot keep a share of the correct answers",
+            {"accuracy": 0.0},
+            code=ReasonCode.ZERO_DENOMINATOR,
+        )
     sums, sizes = group_sums(np.concatenate([base.correct[None], outcome.correct]).T.astype(float), groups)
 
     def excess(counts: Any) -> Any:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ...core.metric_names import HOMOGENEOUS, inhomogeneous
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Conserve, Describe, Steps, ask_together
 from ..parameters import Parameters, TaskName
 from ..protocol import Claim, Property
@@ -57,6 +57,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         raise Invalid(
             f"the metric {p.metric} is exactly 0 on all {len(measured.metric)} evaluation examples: there is nothing to conserve",
             {"n": len(measured.metric)},
+            code=ReasonCode.ZERO_DENOMINATOR,
         )
     groups = split.groups(split.evaluation)
     errors, interval = _largest_error(np.abs(measured.gaps), np.abs(measured.metric), groups, p.confidence)

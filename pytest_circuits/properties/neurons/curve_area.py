@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
 from ..parameters import AblationName, MethodName
 from ..protocol import Claim
@@ -85,7 +85,9 @@ def measure_curves(claim: Claim, signed: bool) -> Steps[FaithfulnessCurves]:
     sizes = CurveSizes(len(ranked.units))
     if not sizes.measured:
         raise Invalid(
-            f"the universe has {sizes.units} {p.level}: no share of the grid keeps some but not all of it", {"universe": sizes.units}
+            f"the universe has {sizes.units} {p.level}: no share of the grid keeps some but not all of it",
+            {"universe": sizes.units},
+            code=ReasonCode.TOO_FEW_UNITS,
         )
     orders = [_random_order(p.random_seed, i, sizes.units) for i in range(p.random_rankings)]
     requests = [nothing_kept(claim, space), ablation(claim, space, [ranked.top(k) for k in sizes.measured])]

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...core.shares import Size
 from ...core.units import per_layer
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
 from ..parameters import CircuitSize
 from ..protocol import Claim
@@ -107,12 +107,21 @@ def _size(p: NeuronCircuit, ranked: Ranking) -> int:
     units = len(ranked.units)
     k = Size.parse(p.neurons).of(units)
     if Size.parse(p.neurons).count is not None and k < int(p.neurons):
-        raise Invalid(f"the claim needs {p.neurons} neurons, but the model has {units} at site {p.site}", {"universe": units})
+        raise Invalid(
+            f"the claim needs {p.neurons} neurons, but the model has {units} at site {p.site}",
+            {"universe": units},
+            code=ReasonCode.TOO_FEW_UNITS,
+        )
     if k == units:
-        raise Invalid(f"{p.neurons} neurons are all {units} neurons of the model: nothing is left to ablate", {"universe": units})
+        raise Invalid(
+            f"{p.neurons} neurons are all {units} neurons of the model: nothing is left to ablate",
+            {"universe": units},
+            code=ReasonCode.CIRCUIT_IS_EVERYTHING,
+        )
     if k > ranked.scored:
         raise Invalid(
             f"only {ranked.scored} of {units} neurons have a {p.attribution} score other than zero, and the claim needs {k}",
             {"scored": ranked.scored, "asked": k},
+            code=ReasonCode.TOO_FEW_UNITS,
         )
     return k

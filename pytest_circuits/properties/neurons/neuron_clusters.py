@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...core.shares import Size
 from ...core.units import Universe, layer_of, split_position
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Attribute, Steps, ask, freeze
 from ..protocol import Claim
 from ..steps.examples import part
@@ -21,11 +21,15 @@ def select_cluster(claim: Claim, universe: Universe) -> Steps[tuple[str, ...]]:
     p: Steering = claim.parameters
     total = universe.size("neuron")
     if not total:
-        raise Invalid("the model's MLPs are mixtures of experts, and have no neurons to multiply", {"universe": 0})
+        raise Invalid(
+            "the model's MLPs are mixtures of experts, and have no neurons to multiply", {"universe": 0}, code=ReasonCode.NO_NEURONS
+        )
     if p.units is not None:
         universe.index([split_position(name)[0] for name in p.units], "neuron")
         if len(p.units) >= total:
-            raise Invalid(f"the cluster is all {total} neurons of the model: choose fewer", {"universe": total})
+            raise Invalid(
+                f"the cluster is all {total} neurons of the model: choose fewer", {"universe": total}, code=ReasonCode.CIRCUIT_IS_EVERYTHING
+            )
         return tuple(p.units)
     assert p.neurons is not None
     attribution = yield from ask(
@@ -38,12 +42,17 @@ def select_cluster(claim: Claim, universe: Universe) -> Steps[tuple[str, ...]]:
     size = Size.parse(p.neurons)
     k = int(size.count) if size.count is not None else size.of(len(strength))
     if k >= len(strength):
-        raise Invalid(f"the claim needs {p.neurons} neurons, and the model has {len(strength)}: choose fewer", {"universe": len(strength)})
+        raise Invalid(
+            f"the claim needs {p.neurons} neurons, and the model has {len(strength)}: choose fewer",
+            {"universe": len(strength)},
+            code=ReasonCode.TOO_FEW_UNITS,
+        )
     scored = int((strength > 0).sum())
     if scored < k:
         raise Invalid(
             f"only {scored} of {len(strength)} neurons have a {p.attribution} score other than zero, and the claim needs {k}",
             {"scored": scored, "asked": k},
+            code=ReasonCode.TOO_FEW_UNITS,
         )
     return tuple(attribution.units[int(i)] for i in np.argsort(-strength, kind="stable")[:k])
 
@@ -64,7 +73,11 @@ def control_clusters(cluster: Sequence[str], universe: Universe, p: Steering) ->
             "many other neurons can be drawn there"
         )
         if p.against == "control":
-            raise Invalid(f"{reason}; choose fewer neurons, or against: intact", {"layer": short, "cluster": len(members_of[short])})
+            raise Invalid(
+                f"{reason}; choose fewer neurons, or against: intact",
+                {"layer": short, "cluster": len(members_of[short])},
+                code=ReasonCode.CONTROL_CANNOT_BE_DRAWN,
+            )
         return [], reason
     controls = []
     for draw in range(p.draws):

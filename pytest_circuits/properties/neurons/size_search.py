@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
 from ..protocol import Claim
 from ..steps.curves import (
@@ -97,7 +97,9 @@ def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: f
     ranked = yield from ranking(claim, space)
     units, scored = len(ranked.units), ranked.scored
     if units < 2:
-        raise Invalid("the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units})
+        raise Invalid(
+            "the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units}, code=ReasonCode.TOO_FEW_UNITS
+        )
     grid = [n for n in coarse_grid(scored) if n < units]
     nothing, circuits = yield from ask_all([nothing_kept(claim, space), ablation(claim, space, [ranked.top(n) for n in grid])])
     effect = footing(claim, space, split, base, nothing)
@@ -166,4 +168,5 @@ def _not_reached(probes: Probes, level: float, ranked: Ranking, attribution: str
         f"{attribution} score other than zero; the best is {ranked_probes[best].value:.3f} at {best} neurons. Lower reach, or use another "
         "attribution or ablation",
         {"best": ranked_probes[best].value, "at": best, "scored": ranked.scored, "universe": len(ranked.units), "reach": level},
+        code=ReasonCode.FAITHFULNESS_NOT_REACHED,
     )

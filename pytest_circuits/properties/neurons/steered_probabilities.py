@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Invalid, TaskError
+from ...errors import Invalid, ReasonCode, TaskError
 from ...measurement.requests import Ablate, Part, Steps, ask_all, freeze
 from ..protocol import Claim
 from ..steps.examples import Examples
@@ -53,7 +53,7 @@ def measure_probabilities(claim: Claim, task: str, sets_at: dict[float, Any], pa
         outcomes: list[Outcome] = yield from ask_all(requests("foil_prob"))
     except TaskError as problem:
         if foils:
-            raise Invalid(f"watch: foils needs a foil for each example of task {task!r}: {problem}") from problem
+            raise Invalid(f"watch: foils needs a foil for each example of task {task!r}: {problem}", code=ReasonCode.NO_FOILS) from problem
         with_foils, outcomes = False, (yield from ask_all(requests("prob")))
     by_factor = dict(zip(sets_at, outcomes, strict=True))
     return SteeredProbabilities(
@@ -77,5 +77,6 @@ def common_prompts(split: Examples, other: Encoded, p: Steering) -> tuple[list[i
             f"{len(rows)} of {len(split.evaluation)} evaluation examples of task {p.task!r}, in {groups} groups, have a clean prompt that "
             f"task {p.watch_task!r} has too; at least {MIN_GROUPS} groups are needed: give both the same seed, n and templates",
             {"common": len(rows), "groups": groups, "groups_needed": MIN_GROUPS},
+            code=ReasonCode.DIFFERENT_PROMPTS,
         )
     return rows, [row_of[split.encoded.prompts[int(split.evaluation[i])]] for i in rows]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.units import Universe, is_mlp, layer_of
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
 from ..payload import Json
 from ..protocol import Claim
@@ -61,16 +61,19 @@ def compare_circuits(p: Drift, release: Release, side: Side) -> Estimate:
     if then["shape"] != now["shape"]:
         shapes = [f"{layers} layers of {heads} heads" for layers, heads in (then["shape"], now["shape"])]
         raise Invalid(f"the release has {shapes[0]} and the model {shapes[1]}: their components do not correspond",
-                      {"then": then["shape"], "now": now["shape"]})  # fmt: skip
+                      {"then": then["shape"], "now": now["shape"]}, code=ReasonCode.DIFFERENT_COMPONENTS)  # fmt: skip
     if then["discovery"] != now["discovery"]:
-        raise Invalid(f"the discovery examples of task {task!r} differ from those of the release, so circuits cannot be compared")
+        raise Invalid(
+            f"the discovery examples of task {task!r} differ from those of the release, so circuits cannot be compared",
+            code=ReasonCode.DIFFERENT_PROMPTS,
+        )
     names = Universe(*now["shape"]).component_names
     old, new = from_bits(then["members"]), from_bits(now["members"])
     columns, matching = _matching(p, then, now, names)
     new = new[:, columns]
     for owner, members in (("release", old), ("model", new)):
         if not _shared(members, share).any():
-            raise Invalid(f"in the {owner}, {_empty(p, task, members)}")
+            raise Invalid(f"in the {owner}, {_empty(p, task, members)}", code=ReasonCode.EMPTY_SHARED_SET)
     (a, sizes), (b, _) = (overlap.group_tallies(members, side.groups) for members in (old, new))
     first = overlap.halves(len(sizes), p.repeats)
     check_share(share, int(min((first @ sizes).min(), ((1 - first) @ sizes).min())))
@@ -121,7 +124,10 @@ def _matching(p: Drift, then: Json, now: Json, names: tuple[str, ...]) -> tuple[
         return columns, {}
     old, new = from_bytes_by_column(then["profiles"]), from_bytes_by_column(now["profiles"])
     if old.shape != new.shape:
-        raise Invalid(f"heads cannot be matched: profiles over {len(old)} evaluation prompts then and {len(new)} now")
+        raise Invalid(
+            f"heads cannot be matched: profiles over {len(old)} evaluation prompts then and {len(new)} now",
+            code=ReasonCode.DIFFERENT_PROMPTS,
+        )
     layers, heads = now["shape"]
     quality, by_name = np.zeros(len(names)), np.zeros(len(names))
     for layer in range(layers):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Describe, Encode, Steps, ask, ask_all
 from ..parameters import in_sample, task_names
 from ..payload import Json, bits, bytes_by_column, group_digest, named_sets, rounded
@@ -27,7 +27,10 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     now = yield from _measured(p, claim, claim.model)
     against = claim.against
     if against is None:
-        raise Invalid("there is nothing to compare with: claim drift in a spec file, which has a baseline, or with against: NAME")
+        raise Invalid(
+            "there is nothing to compare with: claim drift in a spec file, which has a baseline, or with against: NAME",
+            code=ReasonCode.NO_RELEASE,
+        )
     if isinstance(against, BaselineReference):
         description = yield from ask(Describe(claim.model))
         release = from_baseline(p.of, against, now.payload, description.fingerprint)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ..nested import Inner
 from ..payload import Json, as_kept, changed_parameters, contradicts_itself
 from ..protocol import BaselineReference
@@ -18,7 +18,7 @@ class NoRelease(Invalid):
     """There is nothing to compare with: the reason, and the remedy."""
 
     def __init__(self, reason: str, remedy: str, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(reason + remedy, details)
+        super().__init__(reason + remedy, details, code=ReasonCode.NO_RELEASE)
         self.reason = reason
 
 
@@ -122,7 +122,10 @@ def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str,
 def _check_numbers(payload: Mapping[str, Any], source: str) -> None:
     contradiction = contradicts_itself(payload, payload)
     if contradiction:
-        raise Invalid(f"{source} contradicts itself: {contradiction}. Was the file edited? Restore it from version control")
+        raise Invalid(
+            f"{source} contradicts itself: {contradiction}. Was the file edited? Restore it from version control",
+            code=ReasonCode.BASELINE_CONTRADICTS_ITSELF,
+        )
 
 
 def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ..payload import SHARED, Json, moved_units, only_crossed, rounded, share_changes
 from .circuit_overlap import BY_NAME, moved_text
 from .drift_parameters import Drift
@@ -35,6 +35,7 @@ def compare_values(p: Drift, release: Release, side: Side) -> Estimate:
                 f"the baseline's interval has confidence {then['confidence']:g}, and {(1 + p.confidence) / 2:g} is needed to compare at "
                 f"confidence {p.confidence:g}: measure the release again",
                 {"confidence_then": then["confidence"]},
+                code=ReasonCode.NO_RELEASE,
             )
         low, high = simultaneous_difference((now["interval"][0], now["interval"][1]), (then["interval"][0], then["interval"][1]))
         interval, kind = (min(low, value), max(high, value)), f"from an interval of each side at {now['confidence']:g}; holds together"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
 from ...measurement.trials import measured
 from ..protocol import Claim
@@ -62,12 +62,14 @@ def check_competence(p: ForAll, table: ExampleTable, draws: Sequence[Example]) -
             f"of {len(draws)} prompts drawn from task {p.prompts.task!r}, {unfit} do not fit the tokenizer and the intact model answers "
             f"{right} of the other {len(draws) - unfit} correctly (min_accuracy is {p.min_accuracy:g}): there is no behaviour to explain",
             counts,
+            code=ReasonCode.ACCURACY_BELOW_GATE,
         )
     if eligible < p.min_accuracy * len(draws):
         raise Invalid(
             f"{unfit} of {len(draws)} prompts drawn from task {p.prompts.task!r} do not fit the tokenizer, and {eligible} are eligible, "
             f"below min_accuracy {p.min_accuracy:g}: too many are filtered out; use other words, or other parameters of the task",
             counts,
+            code=ReasonCode.TOO_FEW_FITTING_PROMPTS,
         )
     return counts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.verdict import Bound, Estimate, Search
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import PlanBoundary, Steps, ask
 from ..protocol import Claim, Property
 from ..steps.examples import describe_model
@@ -21,7 +21,9 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     try:
         import hypothesis  # noqa: F401
     except ImportError as problem:
-        raise Invalid(f"for_all needs the package hypothesis: pip install hypothesis ({problem})") from None
+        raise Invalid(
+            f"for_all needs the package hypothesis: pip install hypothesis ({problem})", code=ReasonCode.MISSING_PACKAGE
+        ) from None
     from hypothesis import Phase
 
     from ...strategies.search import Effort, independent
@@ -32,7 +34,9 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     fixed, sets = yield from component_spaces(claim, universe)
     effort = Effort.now(p.examples, f"for_all {p.seed} {p.split_seed}")
     if not effort.allows(Phase.generate):
-        raise Invalid(f"the hypothesis profile {effort.profile!r} generates no examples: its phases lack 'generate'")
+        raise Invalid(
+            f"the hypothesis profile {effort.profile!r} generates no examples: its phases lack 'generate'", code=ReasonCode.NO_SEARCH
+        )
     make = example_maker(space, sets)
     table = ExampleTable(claim, space, universe, fixed, {}, {})
     draws = independent(make, effort.examples, effort.seed)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.units import Universe
-from ...errors import Invalid, OptionError
+from ...errors import Invalid, OptionError, ReasonCode
 from ...measurement.requests import LoadTask, Steps, ask
 from ..protocol import Claim
 from ..steps.circuits import find_circuits
@@ -49,11 +49,12 @@ def component_spaces(claim: Claim, universe: Universe) -> Steps[tuple[tuple[str,
     try:
         space = set_space(universe.component_names, size, of=components.of, **limits)
     except OptionError as problem:
-        raise Invalid(str(problem), {"components": universe.components}) from None
+        raise Invalid(str(problem), {"components": universe.components}, code=ReasonCode.NO_SET_TO_DRAW) from None
     if space.most + len(space.including) == universe.components:
         raise Invalid(
             f"the largest sets are all {universe.components} components; {'removing' if p.mode == 'remove' else 'keeping'} everything says "
-            "nothing about any of them: lower size"
+            "nothing about any of them: lower size",
+            code=ReasonCode.CIRCUIT_IS_EVERYTHING,
         )
     return None, space
 
@@ -73,7 +74,11 @@ def component_set(claim: Claim, circuit: CircuitOf, universe: Universe) -> Steps
         discovery = (yield from find_circuits(claim, circuit.task)).take(task.examples.discovery)
         names = set(shared_units(discovery, circuit.p, circuit.task, p.threshold))
     if len(names) == universe.components:
-        raise Invalid(f"the set is all {len(names)} components: nothing is left to compare with", {"components": len(names)})
+        raise Invalid(
+            f"the set is all {len(names)} components: nothing is left to compare with",
+            {"components": len(names)},
+            code=ReasonCode.CIRCUIT_IS_EVERYTHING,
+        )
     return tuple(unit for unit in universe.component_names if unit in names)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
 from ..gradients.gradient_vs_causal import GradientVsCausal, tied
 from ..gradients.parameters import GradientCausalParameters
@@ -68,7 +68,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     p: RoleStability = claim.parameters
     misfit = unfit(p, claim.model.name, range(len(claim.series)))
     if misfit is not None:
-        raise Invalid(misfit[1], {"models": len(claim.series)})
+        raise Invalid(misfit[1], {"models": len(claim.series)}, code=ReasonCode.TOO_FEW_MODELS)
     members: list[Member] = []
     for model in claim.series:
         members.append((yield from measure_member(claim, model)))
@@ -136,7 +136,9 @@ def _pairs(ranking: str, measured: Sequence[MeasuredMember]) -> Table:
     constant = [member.model.name for (member, _), row in zip(measured, rows, strict=True) if (row == row[0]).all()]
     if constant:
         raise Invalid(
-            f"by {ranking}, all {rows.shape[1]} components of {constant[0]!r} rank alike, so there is no ranking", {"constant": constant}
+            f"by {ranking}, all {rows.shape[1]} components of {constant[0]!r} rank alike, so there is no ranking",
+            {"constant": constant},
+            code=ReasonCode.CONSTANT_RANKING,
         )
     return np.stack([spearman_rows(np.broadcast_to(row, rows.shape), rows) for row in rows])
 
@@ -176,7 +178,9 @@ def _examples_error(p: RoleStability, sides: Sequence[GradientVsCausal]) -> floa
     finite = resampled_means[np.isfinite(resampled_means)]
     n = len(resampled_means)
     if len(finite) < 0.95 * n:
-        raise Invalid(f"rankings are constant in {n - len(finite)} of {n} resamples of the examples: too few groups")
+        raise Invalid(
+            f"rankings are constant in {n - len(finite)} of {n} resamples of the examples: too few groups", code=ReasonCode.TOO_FEW_GROUPS
+        )
     return float(finite.std(ddof=1))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Describe, Steps, ask
 from ..gradients.gradient_vs_causal import GradientVsCausal, measure_sides
 from ..protocol import Claim
@@ -51,12 +51,18 @@ def comparable(p: Any, members: Sequence[Member]) -> list[MeasuredMember]:
     if missing and p.invalid == "fail":
         first_missing = missing[0]
         raise Invalid(
-            f"{first_missing.model.name!r} cannot be measured (`invalid: skip` leaves such models out): {first_missing.reason}", reasons
+            f"{first_missing.model.name!r} cannot be measured (`invalid: skip` leaves such models out): {first_missing.reason}",
+            reasons,
+            code=ReasonCode.MODEL_CANNOT_BE_MEASURED,
         )
     measured = [(member, member.sides) for member in members if member.sides is not None]
     if len(measured) < FEWEST:
         last = f"; {missing[-1].model.name!r}: {missing[-1].reason}" if missing else ""
-        raise Invalid(f"{len(measured)} of {len(members)} models could be measured, and {FEWEST} are needed{last}", reasons)
+        raise Invalid(
+            f"{len(measured)} of {len(members)} models could be measured, and {FEWEST} are needed{last}",
+            reasons,
+            code=ReasonCode.TOO_FEW_MODELS,
+        )
     first, first_sides = measured[0]
     n = len(first_sides.units)
     for member, sides in measured[1:]:
@@ -65,14 +71,20 @@ def comparable(p: Any, members: Sequence[Member]) -> list[MeasuredMember]:
                 f"{first.model.name!r} has {n} components and {member.model.name!r} {len(sides.units)}, and they are not the same: "
                 "roles are compared component by component",
                 {"components": {other.model.name: len(s.units) for other, s in measured}},
+                code=ReasonCode.DIFFERENT_COMPONENTS,
             )
     fingerprints = [member.fingerprint for member, _ in measured]
     twin = next((i for i, fingerprint in enumerate(fingerprints) if fingerprint in fingerprints[:i]), None)
     if twin is not None:
         other = measured[fingerprints.index(fingerprints[twin])][0].model.name
         raise Invalid(
-            f"{measured[twin][0].model.name!r} and {other!r} have the same weights, and a model agrees with itself: leave one out"
+            f"{measured[twin][0].model.name!r} and {other!r} have the same weights, and a model agrees with itself: leave one out",
+            code=ReasonCode.SAME_WEIGHTS,
         )
     if p.gap >= n:
-        raise Invalid(f"the ranks of {n} components differ by at most {n - 1}, so gap: {p.gap} can never be reached", {"components": n})
+        raise Invalid(
+            f"the ranks of {n} components differ by at most {n - 1}, so gap: {p.gap} can never be reached",
+            {"components": n},
+            code=ReasonCode.GAP_OUT_OF_REACH,
+        )
     return measured

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Describe, Steps, ask
 from ..nested import Inner
 from ..parameters import AnyParameters
@@ -25,7 +25,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     series = [(float(i) if model.at is None else model.at, model) for i, model in enumerate(claim.series)]
     misfit = unfit(p, claim.model.name, [at for at, _ in series])
     if misfit is not None:
-        raise Invalid(misfit[1], {"models": len(series), "at": [at for at, _ in series], "asked": p.at})
+        raise Invalid(misfit[1], {"models": len(series), "at": [at for at, _ in series], "asked": p.at}, code=ReasonCode.TOO_FEW_MODELS)
     concerned = sum(concerns(p, at) for at, _ in series)
     confidence_each = 1 - (1 - p.confidence) / concerned
     inner = p.of.parameters.model_copy(update={"confidence": confidence_each})
@@ -54,7 +54,7 @@ def _measure_point(of: Inner, parameters: AnyParameters, claim: Claim, model: Mo
     except Invalid as problem:
         result = problem
     if isinstance(result, Estimate) and not all(map(isfinite, (result.value, *result.interval))):
-        result = Invalid(f"the estimate is not a finite number: {result}")
+        result = Invalid(f"the estimate is not a finite number: {result}", code=ReasonCode.NOT_FINITE)
     return SeriesPoint(model, at, description.fingerprint, result)
 
 
@@ -72,7 +72,7 @@ def _estimate_from(p: Trajectory, points: Sequence[SeriesPoint], confidence_each
     try:
         value, interval, where = SHAPES[p.shape](p, measured)
     except Invalid as problem:
-        raise Invalid(str(problem), {**details, **problem.details}) from None
+        raise Invalid(str(problem), {**details, **problem.details}, code=problem.code) from None
     low, high = limits(p)
     interval = (interval[0] if low is None else max(low, interval[0]), interval[1] if high is None else min(high, interval[1]))
     concerned = [point for point in measured if concerns(p, point.at)]
@@ -89,11 +89,19 @@ def _split_points(p: Trajectory, points: Sequence[SeriesPoint]) -> tuple[list[Se
     missing = [point for point in points if not isinstance(point.result, Estimate)]
     curve = {"curve": [point.as_dict() for point in points]}
     if missing and not measured:
-        raise Invalid(f"{p.of.name} is invalid for all {len(missing)} models; for {missing[-1].model.name!r}: {missing[-1].result}", curve)
+        raise Invalid(
+            f"{p.of.name} is invalid for all {len(missing)} models; for {missing[-1].model.name!r}: {missing[-1].result}",
+            curve,
+            code=ReasonCode.MODEL_CANNOT_BE_MEASURED,
+        )
     needed = [point for point in missing if not _may_be_missing(p, point, measured)]
     if needed:
         first = needed[0]
-        raise Invalid(f"{p.of.name} is invalid for {first.model.name!r}, {_why_needed(p, first)}: {first.result}", curve)
+        raise Invalid(
+            f"{p.of.name} is invalid for {first.model.name!r}, {_why_needed(p, first)}: {first.result}",
+            curve,
+            code=ReasonCode.MODEL_CANNOT_BE_MEASURED,
+        )
     return measured, missing
 
 

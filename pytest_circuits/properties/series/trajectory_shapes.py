@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...core.verdict import Estimate
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from .trajectory_parameters import Trajectory
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ ShapeValue = tuple[float, Interval, list[SeriesPoint]]
 def _drop(pairs: Sequence[tuple[SeriesPoint, SeriesPoint]]) -> ShapeValue:
     """The largest of first − second, its bounds within all intervals, and the pair."""
     if not pairs:
-        raise Invalid("a drop needs at least 2 models that could be measured, got 1", {"models_measured": 1})
+        raise Invalid(
+            "a drop needs at least 2 models that could be measured, got 1", {"models_measured": 1}, code=ReasonCode.TOO_FEW_MODELS
+        )
     worst = max(pairs, key=lambda pair: pair[0].value - pair[1].value)
     low = max(a.interval[0] - b.interval[1] for a, b in pairs)
     high = max(a.interval[1] - b.interval[0] for a, b in pairs)
@@ -94,7 +96,11 @@ def _peaks_before(p: Trajectory, measured: Sequence[SeriesPoint]) -> ShapeValue:
     assert p.at is not None
     before, after = [point for point in measured if point.at < p.at], [point for point in measured if point.at >= p.at]
     if not before or not after:
-        raise Invalid(no_model_message(p, [point.at for point in measured]), {"asked": p.at, "at": [point.at for point in measured]})
+        raise Invalid(
+            no_model_message(p, [point.at for point in measured]),
+            {"asked": p.at, "at": [point.at for point in measured]},
+            code=ReasonCode.TOO_FEW_MODELS,
+        )
     first, second = (max(side, key=lambda point: point.value) for side in (before, after))
     lows, highs = ([max(point.interval[end] for point in side) for side in (before, after)] for end in (0, 1))
     return first.value - second.value, (lows[0] - highs[1], highs[0] - lows[1]), [first, second]

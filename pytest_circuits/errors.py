@@ -53,11 +53,19 @@ class ReasonCode(StrEnum):
     NO_SET_TO_DRAW = "no-set-to-draw"  # no set of components has the size that the claim needs
     NO_PROMPTS_TO_DRAW = "no-prompts-to-draw"  # hardly any draw of a grammar makes a prompt pair
     TOO_FEW_FITTING_PROMPTS = "too-few-fitting-prompts"  # too many drawn prompts do not fit the tokenizer
+    MODEL_ERROR = "model-error"  # the model cannot be opened or is not supported
+    TASK_ERROR = "task-error"  # the task's data cannot be read, or does not fit the tokenizer
+    OPTION_ERROR = "option-error"  # a parameter has a value that is not allowed
+    MEASUREMENT_ERROR = "measurement-error"  # a measurement ran, but its result cannot be trusted
+    OFFLINE = "offline"  # not measured, and --circuits-offline forbids it
+    INTERNAL_ERROR = "internal-error"  # an unexpected exception
     NO_LAYERS = "no-layers"  # the layers that the claim names are none, or all, of the model's
 
 
 class CircuitsError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose. `code` is the reason code in reports of a claim that the error made invalid."""
+
+    code: str = ReasonCode.INVALID.value
 
 
 class SpecError(CircuitsError):
@@ -71,21 +79,31 @@ class SpecError(CircuitsError):
 class ModelError(CircuitsError):
     """A model cannot be opened or is not supported."""
 
+    code = ReasonCode.MODEL_ERROR.value
+
 
 class TaskError(CircuitsError):
     """A task's data cannot be read, or does not fit the model's tokenizer."""
+
+    code = ReasonCode.TASK_ERROR.value
 
 
 class UnitError(CircuitsError, ValueError):
     """A component, neuron or set name that does not exist in the model."""
 
+    code = ReasonCode.UNKNOWN_UNIT.value
+
 
 class OptionError(CircuitsError, ValueError):
     """A parameter of a library call has a value that is not allowed."""
 
+    code = ReasonCode.OPTION_ERROR.value
+
 
 class MeasurementError(CircuitsError):
     """A measurement ran, but its result cannot be trusted (a hook did not fire, values are not finite …)."""
+
+    code = ReasonCode.MEASUREMENT_ERROR.value
 
 
 class MutationError(CircuitsError):
@@ -94,6 +112,8 @@ class MutationError(CircuitsError):
 
 class Offline(CircuitsError):  # noqa: N818
     """A measurement is not in the cache and `--circuits-offline` forbids making it."""
+
+    code = ReasonCode.OFFLINE.value
 
 
 class Invalid(CircuitsError):  # noqa: N818

@@ -17,6 +17,7 @@ from pytest_circuits.measurement.requests import Describe, Encode
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.protocol import Claim
+from pytest_circuits.report.messages.verdicts import reason
 from pytest_circuits.stats.chance import binomial_interval
 from pytest_circuits.tasks import PromptPair, Task
 
@@ -69,7 +70,7 @@ class Opened:
         steps = prop.estimate(Claim(prop.name, checked, ModelSource("m", "m"), sources))
         try:
             verdict = decide(drive(steps, self._answer), bound)
-            return verdict.kind, verdict.reason
+            return verdict.kind, reason(verdict)
         except Invalid as problem:
             return INVALID, str(problem)
 

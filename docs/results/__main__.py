@@ -28,9 +28,10 @@ def render(paper: str) -> str:
 
 def draw(page: str) -> None:
     """Draw the figure of a derived page again (needs matplotlib)."""
-    from pytest_circuits.report.renderers.figure import draw, read_document
+    from pytest_circuits.report.renderers import RENDERERS
+    from pytest_circuits.report.renderers.json_file import read_report
 
-    draw(read_document(FOLDER / f"{DERIVED[page]}.json"), FOLDER / f"{page}.svg")
+    RENDERERS.get("figure")().write(read_report(FOLDER / f"{DERIVED[page]}.json"), FOLDER / f"{page}.svg")
 
 
 def store(paper: str, report: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pytest_circuits.report.explain import bound_text
+from pytest_circuits.report.messages.verdicts import bound_text
 
 from .claims import Claim
 

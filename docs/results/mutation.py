@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_circuits.report.renderers.mutation import caught_by
+from pytest_circuits.report.messages.mutation import caught_by
 
 from .claims import shortened
 from .markdown import number, table
@@ -80,7 +80,8 @@ def _figures(one: Json) -> list[Any]:
 
 
 def _spec(spec: Json) -> list[str]:
-    rows = [[f"`{m['name']}`", m["status"], _lost(m), caught_by(m, spec)] for m in spec["mutants"]]
+    names = {claim["nodeid"]: claim["claim"] for claim in spec["claims"]}
+    rows = [[f"`{m['name']}`", m["status"], _lost(m), caught_by(m["caught_by"], names)] for m in spec["mutants"]]
     survivors = [f"- `{m['name']}`: {'; '.join(m['reasons'])}" for m in spec["mutants"] if m["status"] in ("survived", "equivalent")]
     not_made = [f"- `{m['name']}` was not made: {m['reasons'][0]}" for m in spec["mutants"] if m["status"].startswith("not ")]
     counts = [[f"`{c['claim']}`", c["expect"], len(c["caught"]), _ways(c)] for c in spec["claims"]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from pytest_circuits.report.explain import bound_text
+from pytest_circuits.report.messages.verdicts import bound_text
 
 from . import neuron_tables as tables
 from .claims import Claim, Report, lookup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_circuits.report.curves import Curve, curves
+from pytest_circuits.report.model import ClaimRecord
 
 from .claims import Report
 from .markdown import number, table
@@ -24,7 +25,7 @@ Dashed lines are bounds; they start where the claim starts.
 
 def page(report: Report) -> str:
     """Head, and a table of each curve with the claims about it."""
-    found = curves({"claims": report.claims})
+    found = curves([ClaimRecord.model_validate(claim) for claim in report.claims])
     return HEAD + "\n" + "\n".join(map(_section, found))
 
 

@@ -6,6 +6,7 @@ from math import isclose
 from typing import Any
 
 from ..properties.payload import contradicts_itself
+from ..report.messages.baseline import changed_number, self_contradiction
 from .entries import Entry, data_changes, definition_changes
 
 DIGITS = 1e-5  # of a number that is kept with six
@@ -18,18 +19,13 @@ def contradiction(then: Entry, now: Entry) -> str | None:
     the same precision by the same versions of everything, gives another number now. A claim about drift is about two models, so of
     its entry only what was kept of the one is looked at.
     """
-    own = contradicts_itself(then, then["kept"]) or contradicts_itself(then["kept"].get("of", {}), then["kept"].get("of", {}))
-    if own:
-        return f"the baseline's entry contradicts itself: {own}: was the file edited?"
+    of_values = contradicts_itself(then, then["kept"]) or contradicts_itself(then["kept"].get("of", {}), then["kept"].get("of", {}))
+    if of_values:
+        return self_contradiction(of_values)
     if not _same_measurement(then, now):
         return None
-    told = _differences(then, now)
-    if not told:
-        return None
-    return (
-        f"the baseline says {told[0]}, the same measurement now gives {told[1]}, although weights, data and versions are equal: "
-        "was the file edited, or measured on another kind of machine?"
-    )
+    difference = _first_difference(then, now)
+    return None if difference is None else changed_number(*difference)
 
 
 def _same_measurement(then: Entry, now: Entry) -> bool:
@@ -38,7 +34,7 @@ def _same_measurement(then: Entry, now: Entry) -> bool:
     return same and not definition_changes(then, now) and not data_changes(then, now)
 
 
-def _differences(then: Entry, now: Entry) -> tuple[str, str] | None:
+def _first_difference(then: Entry, now: Entry) -> tuple[str, str] | None:
     """The first thing that differs, then and now."""
     if "of" in then["kept"] or "members" in then["kept"]:
         before, after = then["kept"].get("of", {}), now["kept"].get("of", {})

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ..core.claim import Claim
     from ..core.verdict import Estimate
     from ..measurement.executor import Executor
+    from ..report.record import RecordedClaim
 
-Record = Mapping[str, Any]
 Entry = dict[str, Any]
 
 
@@ -47,31 +47,33 @@ def measured_on(executor: Executor, claim: Claim) -> dict[str, Any]:
     return {"tokenizer": tokenizer, "data": data, "versions": versions}
 
 
-def kept_of(estimate: Estimate) -> dict[str, Any]:
+def payload_of(estimate: Estimate) -> dict[str, Any]:
     """What the entry holds besides the number; why the claim stays open is part of it."""
     return {**estimate.kept, **({"unsettled": estimate.unsettled} if estimate.unsettled else {})}
 
 
-def entry_of(record: Record) -> Entry | None:
-    """What a baseline holds of a claim; None of one that could not be measured."""
-    if record["estimate"] is None:
+def entry_of(recorded: RecordedClaim) -> Entry | None:
+    """What a baseline holds of a claim; None of one that could not be measured, or that has no baseline."""
+    record, on = recorded.record, recorded.measured_on
+    if record.estimate is None or on is None or recorded.payload is None:
         return None
-    info, on = record["model_info"] or {}, record["measured_on"]
-    made = {
-        "property": record["property"],
-        "parameters": record["parameters"],
-        "bound": record["bound"],
-        "estimate": record["estimate"],
-        "interval": record["interval"],
-        "n": record["n"],
-        "verdict": record["verdict"],
-        "circuits": named_sets(record["details"]),
-        "fingerprints": {"weights": info.get("fingerprint"), "tokenizer": on["tokenizer"], "data": on["data"]},
-        "versions": {**on["versions"], "dtype": info.get("dtype")},
-        "kept": record["kept"],
-    }
-    found: Entry = as_kept(made)
-    return found
+    fingerprint, dtype = (None, None) if recorded.model is None else (recorded.model.fingerprint, recorded.model.dtype)
+    entry: Entry = as_kept(
+        {
+            "property": record.property,
+            "parameters": record.parameters,
+            "bound": record.bound.as_json(),
+            "estimate": record.estimate,
+            "interval": record.interval,
+            "n": record.n,
+            "verdict": record.verdict,
+            "circuits": named_sets(record.details),
+            "fingerprints": {"weights": fingerprint, "tokenizer": on["tokenizer"], "data": on["data"]},
+            "versions": {**on["versions"], "dtype": dtype},
+            "kept": recorded.payload,
+        }
+    )
+    return entry
 
 
 def definition_changes(then: Entry, now: Entry) -> list[str]:

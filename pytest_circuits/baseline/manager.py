@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CircuitsError
-from . import compare, files
+from . import files
 from . import releases as mixing
 from .entries import Entry, changes, entry_of, hints, key_of, model_of, version_changes
 
 if TYPE_CHECKING:
     from ..core.claim import BaselineReference
+    from ..report.model import BaselineComparison
+    from ..report.record import RecordedClaim
 
 MODES = ("new", "changed", "all")
 CI = ("CI", "BUILD_NUMBER")  # as pytest tells that it runs under continuous integration
@@ -33,7 +35,7 @@ class BaselineManager:
         self._given = None if given is None or self.off else Path(given)
         self._read: dict[Path, files.Entries | None] = {}
         self._entries: list[tuple[Path, str, Entry | None]] = []
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.problems: list[str] = []
 
     @property
@@ -89,33 +91,33 @@ class BaselineManager:
         what = "there is no baseline" if found is None else "the baseline has no entry for this claim"
         return BaselineReference(None, f"{what} ({where})", **once)
 
-    def settle(self, records: Iterable[dict[str, Any]]) -> None:
-        """Move what a baseline keeps out of the records, and put the comparison with the baseline into them."""
-        for record in records:
-            kept, on = record.pop("kept", None), record.pop("measured_on", None)
-            record["baseline"] = None
-            if kept is None or on is None:  # a claim in Python, or one that an unforeseen exception stopped
-                continue
-            now = entry_of({**record, "kept": kept, "measured_on": on})
-            path = self.path(record["file"])
-            self._entries.append((path, record["nodeid"], now))
-            if self.off:
-                continue
-            try:
-                entries = self.entries(record["file"])
-            except files.BaselineError as problem:
-                if str(problem) not in self.problems:
-                    self.problems.append(str(problem))
-                continue
-            if not self.writes:
-                self._tell_mixed(path, entries or {})
-            if entries is not None or self._given is not None:
-                then = (entries or {}).get(key_of(record["nodeid"]))
-                try:
-                    record["baseline"] = compare.comparison(then, now, record["confidence"], self._shown(path))
-                except (CircuitsError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
-                    told = f"{self._shown(path)}: the entry of {record['nodeid']} cannot be read ({problem}); restore the file"
-                    self.problems.append(told)
+    def compare(self, recorded: RecordedClaim) -> BaselineComparison | None:
+        """The comparison of a claim with its entry, which is also remembered for writing; None where there is nothing to compare with."""
+        record = recorded.record
+        if recorded.payload is None or recorded.measured_on is None:  # a claim in Python, or one that an unexpected exception stopped
+            return None
+        now, path = entry_of(recorded), self.path(record.file)
+        self._entries.append((path, record.nodeid, now))
+        if self.off:
+            return None
+        try:
+            entries = self.entries(record.file)
+        except files.BaselineError as problem:
+            if str(problem) not in self.problems:
+                self.problems.append(str(problem))
+            return None
+        if not self.writes:
+            self._warn_of_mixture(path, entries or {})
+        if entries is None and self._given is None:
+            return None
+        from .compare import comparison
+
+        then = (entries or {}).get(key_of(record.nodeid))
+        try:
+            return comparison(then, now, record.confidence, self._shown(path))
+        except (CircuitsError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            self.problems.append(f"{self._shown(path)}: the entry of {record.nodeid} cannot be read ({problem}); restore the file")
+            return None
 
     def finish(self, known: Mapping[str, Sequence[str]]) -> None:
         """Write what the options ask for. `known` are, by spec, the node ids of all its tests, for pruning."""
@@ -136,7 +138,7 @@ class BaselineManager:
                 self.problems.append(f"the baseline {self._shown(path)} cannot be written: {problem}")
 
     def _change(self, path: Path, made: Mapping[str, Entry | None], known: set[str] | None) -> None:
-        told: list[str] = []
+        counts: list[str] = []
         refused: list[str] = []
         after: files.Entries = {}
 
@@ -158,24 +160,24 @@ class BaselineManager:
                 del entries[key]
             if self.mode:
                 more = [f", {n} {what}" for n, what in ((unmeasured, "not measured"), (len(refused), "not written")) if n]
-                told.append(f"{written} written, {kept} left as they are{''.join(more)}")
+                counts.append(f"{written} written, {kept} left as they are{''.join(more)}")
             if self.prune:
-                told.append(f"{len(gone)} removed" + (f": {', '.join(gone)}" if gone else ""))
+                counts.append(f"{len(gone)} removed" + (f": {', '.join(gone)}" if gone else ""))
             after.update(entries)
             return entries
 
         changed = files.change(path, merged)
-        self.told.append(f"baseline {self._shown(path)}: {'; '.join(told)}{'' if changed else '; the file is as it was'}")
-        self._tell_mixed(path, after)
+        self.messages.append(f"baseline {self._shown(path)}: {'; '.join(counts)}{'' if changed else '; the file is as it was'}")
+        self._warn_of_mixture(path, after)
         for model in dict.fromkeys(map(model_of, refused)):
             keys = [key for key in refused if model_of(key) == model]
-            told_why = mixing.refusal(keys, made[keys[0]] or {}, mixing.weights_of(after, model))
-            self.problems.append(f"baseline {self._shown(path)}: {told_why}")
+            refusal = mixing.refusal(keys, made[keys[0]] or {}, mixing.weights_of(after, model))
+            self.problems.append(f"baseline {self._shown(path)}: {refusal}")
 
-    def _tell_mixed(self, path: Path, entries: files.Entries) -> None:
-        for one in mixing.mixtures(entries):
-            told = f"WARNING: baseline {self._shown(path)} {one}"
-            self.told += [] if told in self.told else [told]
+    def _warn_of_mixture(self, path: Path, entries: files.Entries) -> None:
+        for mixture in mixing.mixtures(entries):
+            warning = f"WARNING: baseline {self._shown(path)} {mixture}"
+            self.messages += [] if warning in self.messages else [warning]
 
     def _wanted(self, then: Entry | None, now: Entry) -> bool:
         return then is None or self.mode == "all" or (self.mode == "changed" and bool(changes(then, now)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.claim import Claim
 from ..core.results import Description
-from ..core.verdict import INCONCLUSIVE, INVALID, REFUTED, Bound, Estimate, Verdict, decide
+from ..core.verdict import INCONCLUSIVE, REFUTED, Bound, Estimate, Verdict, decide, invalid
 from ..errors import CircuitsError, Invalid
 from ..measurement.cost import Cost
 from ..measurement.executor import Executor
@@ -125,7 +125,7 @@ def decide_outcome(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, 
     """The verdict on an estimate, or on the error that took its place."""
     if isinstance(outcome, CircuitsError):
         details = outcome.details if isinstance(outcome, Invalid) else {"error": type(outcome).__name__}
-        return Evaluation(Verdict(INVALID, str(outcome)), None, cost, model, details)
+        return Evaluation(invalid(outcome.code, str(outcome)), None, cost, model, details)
     verdict = decide(outcome, bound)
     level = level_of(outcome.confidence) if verdict.kind == REFUTED else None
     return Evaluation(verdict, outcome, cost, model, outcome.details, level)

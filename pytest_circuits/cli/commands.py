@@ -44,7 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     first = commands.add_parser("init", help="measure a model on a few tasks, and write a spec with bounds that it meets")
     command.add_arguments(first)
     first.set_defaults(run=command.run)
-    schema = commands.add_parser("schema", help="print the JSON Schema of spec files")
+    schema = commands.add_parser("schema", help="print the JSON Schema of spec files, or of the JSON report")
+    schema.add_argument("--report", action="store_true", help="the schema of what --circuits-json writes")
     schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
     schema.set_defaults(run=_schema)
     figure = commands.add_parser("figure", help="draw a report's claims over a series of checkpoints (needs matplotlib)")
@@ -60,24 +61,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def schema_text() -> str:
-    """The JSON Schema as it is printed and shipped."""
-    from ..spec.schema import json_schema
-
+def schema_text(of_report: bool = False) -> str:
+    """The JSON Schema of specs, or of reports, as it is printed and shipped."""
+    if of_report:
+        from ..report.model import json_schema
+    else:
+        from ..spec.schema import json_schema
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def _schema(chosen: argparse.Namespace) -> None:
+    text = schema_text(of_report=chosen.report)
     if chosen.out is None:
-        print(schema_text(), end="")
+        print(text, end="")
     else:
-        chosen.out.write_text(schema_text(), encoding="utf-8")
+        chosen.out.write_text(text, encoding="utf-8")
 
 
 def _figure(chosen: argparse.Namespace) -> None:
-    from ..report.renderers.figure import draw, read_document
+    from ..report.renderers import RENDERERS
+    from ..report.renderers.json_file import read_report
 
-    panels = draw(read_document(chosen.report), chosen.out)
+    panels = RENDERERS.get("figure")().write(read_report(chosen.report), chosen.out)
     print(f"{chosen.out}: {panels} panel{'s' * (panels != 1)}")
 
 

@@ -12,6 +12,10 @@ VERDICTS = (CERTIFIED, REFUTED, INCONCLUSIVE, INVALID)
 AFFORDABLE = 1000  # a larger factor of examples is not suggested
 MEASURED = "measured"  # what a study expects: any verdict but invalid
 EXPECTATIONS = (*VERDICTS, MEASURED)
+REASONS = (
+    "interval-inside-bound", "interval-misses-bound", "interval-straddles-bound", "not-finite", "counterexample", "no-counterexample",
+    "unsettled",
+)  # fmt: skip
 
 
 def as_expected(verdict: str, expect: str) -> bool:
@@ -113,10 +117,20 @@ class Bound:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Certified, refuted, inconclusive or invalid, with the reason in words."""
+    """One of certified, refuted, inconclusive, invalid, with the facts behind it.
+
+    `code` is one of `REASONS`, or that of the error that made the claim invalid; `arguments` are plain values, from which
+    `report.messages.verdicts.reason` makes a sentence.
+    """
 
     kind: str
-    reason: str
+    code: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def invalid(code: str, message: str) -> Verdict:
+    """The verdict on a claim that could not be measured; the message is that of the error."""
+    return Verdict(INVALID, code, {"message": message})
 
 
 def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -> Verdict:
@@ -127,55 +141,49 @@ def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -
     would extend.
     """
     low, high = estimate.interval
+    measured = {"estimate": estimate.value, "interval": [low, high], "confidence": estimate.confidence}
     if not all(map(isfinite, (estimate.value, low, high))):
-        return Verdict(INVALID, f"the estimate is not a finite number: {estimate}")
+        return Verdict(INVALID, "not-finite", {**measured, "n": estimate.n})
     if estimate.unsettled:
-        return Verdict(INCONCLUSIVE, f"{estimate}: {estimate.unsettled}")
+        return Verdict(INCONCLUSIVE, "unsettled", {**measured, "n": estimate.n, "why": estimate.unsettled})
     if estimate.search is not None and bound.universal:
-        return _searched(estimate, estimate.search)
+        return _decide_search(estimate, estimate.search)
     floor = bound.at_least if bound.at_least is not None else -float("inf")
     ceiling = bound.at_most if bound.at_most is not None else float("inf")
-    shown = f"{estimate.value:.3f} with {estimate.confidence:.0%} interval [{low:.3f}, {high:.3f}]"
+    facts = {**measured, "bound": bound.as_dict()}
     if floor <= low and high <= ceiling:
-        return Verdict(CERTIFIED, f"{shown}: the whole interval is {bound}")
+        return Verdict(CERTIFIED, "interval-inside-bound", facts)
     if high < floor or low > ceiling:
-        return Verdict(REFUTED, f"{shown}: the whole interval misses '{bound}'")
-    return Verdict(INCONCLUSIVE, f"{shown}: the interval straddles '{bound}'{_more(estimate, floor, ceiling, supply)}")
+        return Verdict(REFUTED, "interval-misses-bound", facts)
+    return Verdict(INCONCLUSIVE, "interval-straddles-bound", {**facts, **_outlook(estimate, floor, ceiling, supply)})
 
 
-def _searched(estimate: Estimate, search: Search) -> Verdict:
-    """One counterexample refutes, whatever share of examples holds; the absence of one is not a proof."""
+def _decide_search(estimate: Estimate, search: Search) -> Verdict:
+    """One counterexample refutes, whatever share of examples holds; a search without one is not a proof."""
     if search.counterexample is not None:
-        return Verdict(REFUTED, f"a counterexample among {search.tried} examples: {search.counterexample}")
-    return Verdict(
-        CERTIFIED,
-        f"no counterexample among {search.tried} examples, which is a search and not a proof: with {estimate.confidence:.0%} confidence "
-        f"at most {search.fails_at_most:.2%} of independent draws fail",
-    )
+        return Verdict(REFUTED, "counterexample", {"searched": search.tried, "counterexample": search.counterexample})
+    arguments = {"searched": search.tried, "confidence": estimate.confidence, "fails_at_most": search.fails_at_most}
+    return Verdict(CERTIFIED, "no-counterexample", arguments)
 
 
-def _more(estimate: Estimate, floor: float, ceiling: float, supply: SampleSize | None) -> str:
-    """How many examples would probably settle it: interval widths shrink with the square root of n, or of the number of groups."""
+def _outlook(estimate: Estimate, floor: float, ceiling: float, supply: SampleSize | None) -> dict[str, Any]:
+    """What would probably settle it: interval widths shrink with the square root of n, or of the number of groups."""
     if not estimate.shrinks:
-        return "; its ends move in steps, so the number of examples that would settle it is unknown: add prompts, or move the bound"
+        return {"outlook": "steps"}
     gap = min(abs(estimate.value - edge) for edge in (floor, ceiling) if isfinite(edge))
     half = max(estimate.value - estimate.interval[0], estimate.interval[1] - estimate.value)
     if gap * 100 <= half:
-        return "; the estimate lies on the bound, so no affordable number of examples is likely to settle it"
+        return {"outlook": "on-bound"}
     factor = (half / gap) ** 2 * 1.1
     if factor > AFFORDABLE:
-        times = _two_digits(factor)
-        return f"; the estimate is so close to the bound that settling it would take about {times} times as many examples: move the bound"
+        return {"outlook": "near-bound", "times": _two_digits(factor)}
     grouped = supply is not None and supply.groups < supply.examples
     now = supply.groups if supply is not None and grouped else estimate.n
-    wanted = max(_two_digits(now * factor), now + 1)
-    noun = "groups of prompts" if grouped else "examples"
-    if supply is not None and supply.most is not None and wanted > supply.most:
-        return (
-            f"; about {wanted} {noun} instead of {now} would probably settle it, and task {supply.task!r} has no more than {supply.most} "
-            "for this: widen the task, or move the bound"
-        )
-    return f"; about {wanted} {noun} instead of {now} would probably settle it"
+    needed = max(_two_digits(now * factor), now + 1)
+    facts = {"outlook": "more-examples", "needed": needed, "now": now, "unit": "groups" if grouped else "examples"}
+    if supply is not None and supply.most is not None and needed > supply.most:
+        return {**facts, "outlook": "task-exhausted", "task": supply.task, "available": supply.most}
+    return facts
 
 
 def _two_digits(number: float) -> int:

@@ -17,6 +17,7 @@ from ..measurement.requests import Ablate
 from ..mutants.base import Mutation
 from ..properties.parameters import AnyParameters, Parameters
 from ..properties.steps.examples import part
+from ..report.messages.verdicts import reason
 from .judged_claim import JudgedClaim
 
 ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
@@ -113,7 +114,7 @@ def _answer(lab: Executor, judged: JudgedClaim, mutation: Mutation, lenient: boo
         told = MeasurementError(f"the property {judged.claim.property} raised {type(problem).__name__}: {problem}")
         evaluation = decide_outcome(told, judged.claim.required_bound(), Cost(), None)
     if evaluation.details.get("error") == "Offline":
-        raise Offline(evaluation.verdict.reason)
+        raise Offline(reason(evaluation.verdict))
     verdict = evaluation.verdict.kind
     quiet = as_expected(verdict, judged.claim.expect) or (lenient and verdict == INCONCLUSIVE)
     return DetectionAnswer(judged, evaluation, None if quiet else verdict)

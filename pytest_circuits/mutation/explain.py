@@ -1,10 +1,13 @@
-"""Why a mutant survived, in words, from what was measured."""
+"""Why a mutant survived, from what was measured."""
 
 from __future__ import annotations
 
 from math import inf, isfinite
+from typing import Any
 
+from ..core.json_values import plain
 from ..core.verdict import CERTIFIED, REFUTED, Bound
+from ..report.model import MutantReason
 from .circuit import SpecCircuit
 from .detection import Behaviour, DetectionAnswer, MutantResult
 
@@ -29,50 +32,54 @@ def _margin(value: float, bound: Bound, expect: str) -> float:
     return inside if expect == CERTIFIED else -inside
 
 
-def reasons(tried: MutantResult, circuit: SpecCircuit) -> list[str]:
+def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
     """Why no claim noticed: an equivalent mutant, unchanged answers, a place that no claim looks at, bounds that are too far away."""
-    if tried.mutation.equivalent:
-        return ["equivalent: the same model under other names, which no claim should notice"]
-    if tried.equivalent:
-        return [f"equivalent on these prompts: no answer changed by more than rounding ({behaviour_told(tried)})"]
-    found = [f"answers changed: {behaviour_told(tried)}"] if tried.behaviour else []
-    units = tried.mutation.units
+    if result.mutation.equivalent:
+        return [MutantReason(code="equivalent-by-design")]
+    if result.equivalent:
+        return [MutantReason(code="equivalent-here", arguments=_behaviour(result))]
+    found = [MutantReason(code="answers-changed", arguments=_behaviour(result))] if result.behaviour else []
+    units = result.mutation.units
     if units and not any(circuit.sets_of(unit) for unit in units):
-        n, s = len(circuit.sets), "s" * (len(circuit.sets) != 1)
-        sets = f"set{s} of components that the claims measured" if circuit.own else f"shared set{s} of the tasks, no claim having its own"
-        found.append(f"{' and '.join(units)} lies outside the {n} {sets}")
-    nearest = closest(tried)
-    if nearest is None:
-        return [*found, "no claim that expects a verdict has a number on both sides"]
-    answer, share = nearest
+        arguments = {"units": list(units), "sets": len(circuit.sets), "measured": circuit.own}
+        found.append(MutantReason(code="outside-the-sets", arguments=arguments))
+    nearest = closest(result)
+    return [*found, MutantReason(code="no-number") if nearest is None else _bound_reason(*nearest)]
+
+
+def _bound_reason(answer: DetectionAnswer, share: float) -> MutantReason:
+    """How far the estimate that came nearest to its bound went."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     assert before is not None and after is not None
-    low, high = after.interval
-    moved = f"{before.value:.3f} → {after.value:.3f} [{low:.3f}, {high:.3f}], bound {answer.judged.claim.bound}"
-    if share == 0:
-        found.append(f"no estimate came nearer to its bound; {answer.judged.name}: {moved}")
-    else:
-        found.append(f"bounds too far away: {answer.judged.name} went {share:.0%} of the way to its bound, {moved}")
-    return found
+    arguments = plain(
+        {
+            "claim": answer.judged.name,
+            "share": share,
+            "before": before.value,
+            "after": after.value,
+            "interval": after.interval,
+            "bound": answer.judged.claim.required_bound().as_dict(),
+        }
+    )
+    return MutantReason(code="no-estimate-nearer" if share == 0 else "bound-too-far", arguments=arguments)
 
 
-def closest(tried: MutantResult) -> tuple[DetectionAnswer, float] | None:
+def closest(result: MutantResult) -> tuple[DetectionAnswer, float] | None:
     """The claim whose estimate went the largest part of the way to its bound."""
-    shares = [(answer, share) for answer in tried.answers if (share := share_of_way(answer)) is not None]
+    shares = [(answer, share) for answer in result.answers if (share := share_of_way(answer)) is not None]
     return max(shares, key=lambda pair: pair[1], default=None)
 
 
-def behaviour_told(tried: MutantResult) -> str:
-    """The task whose answers changed most, in accuracy and in the metric."""
-    if not tried.behaviour:
-        return "no answers were measured"
-    by_accuracy = max(tried.behaviour.items(), key=lambda item: (_fall(item[1]), item[1].metric))
-    name, b = by_accuracy
-    most = max(tried.behaviour.values(), key=lambda one: one.metric)
-    largest = f"{most.metric:.2g}" if isfinite(most.metric) else "to what is no finite number"
-    return f"largest change of the metric {largest}; accuracy on {name} {b.accuracy[0]:.3f} → {b.accuracy[1]:.3f}"
+def _behaviour(result: MutantResult) -> dict[str, Any]:
+    """The task whose accuracy changed most, and the largest change of the metric on any task; nothing if no answers were measured."""
+    if not result.behaviour:
+        return {}
+    name, change = max(result.behaviour.items(), key=lambda item: (_accuracy_change(item[1]), item[1].metric))
+    metric = max(behaviour.metric for behaviour in result.behaviour.values())
+    arguments: dict[str, Any] = plain({"task": name, "before": change.accuracy[0], "after": change.accuracy[1], "metric": metric})
+    return arguments
 
 
-def _fall(b: Behaviour) -> float:
-    gap = abs(b.accuracy[0] - b.accuracy[1])
+def _accuracy_change(change: Behaviour) -> float:
+    gap = abs(change.accuracy[0] - change.accuracy[1])
     return gap if isfinite(gap) else inf

@@ -1,22 +1,32 @@
-"""The part of the JSON document about mutants: the key `mutation`."""
+"""The part of the report about mutants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ..baseline.compare import difference
+from ..baseline.compare import is_beyond_noise, signed_difference
+from ..core.json_values import plain
 from ..core.verdict import INCONCLUSIVE, INVALID
-from ..report.document import plain
-from ..report.renderers.mutation import named
+from ..report.messages.mutation import mutant_reason
+from ..report.messages.verdicts import reason
+from ..report.model import (
+    BehaviourChange,
+    DetectionOutcome,
+    ExcludedClaim,
+    MutantReason,
+    MutantRecord,
+    MutationClaim,
+    MutationReport,
+    SpecCircuitRecord,
+    SpecMutation,
+    StatedBound,
+)
 from .circuit import SpecCircuit
-from .detection import DetectionAnswer, MutantResult
+from .detection import Behaviour, DetectionAnswer, MutantResult
 from .explain import reasons, share_of_way
 from .judged_claim import JudgedClaim
 from .recipes import NotMade
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,116 +42,154 @@ class Group:
     problem: str = ""
 
 
-def content(groups: Iterable[Group], wanted: str, threshold: float | None, seconds: float, notes: Sequence[str] = ()) -> Json:
-    """The whole of it: `score` over all specs, whether the threshold was reached, and one entry for each spec and model.
+def build_mutation_report(
+    groups: Iterable[Group], wanted: str, threshold: float | None, seconds: float, notes: Sequence[str] = ()
+) -> MutationReport:
+    """All of it: `score` over all specs, whether the threshold was reached, and one entry for each spec and model.
 
     `score` is noticed / counted: mutants that are equivalent, not made or not measured count neither way. None where none counts. Of the
     noticed ones, `inconclusive_only` and `invalid_only` were given away by no other verdict: a weak catch, and one that a test of
     accuracy would mostly make as well.
     """
-    specs = [_spec(group) for group in groups]
-    noticed, counted, weak, gated = (
-        sum(spec[key] for spec in specs) for key in ("noticed", "counted", "inconclusive_only", "invalid_only")
-    )
+    specs = tuple(map(_spec, groups))
+    noticed, counted = sum(spec.noticed for spec in specs), sum(spec.counted for spec in specs)
     score = noticed / counted if counted else None
-    unmeasured = sum(one["status"] == "not measured" for spec in specs for one in spec["mutants"])
-    reached = threshold is None or (score is not None and score >= threshold)
-    made: Json = plain(
-        {
-            "mutants": wanted, "score": score, "noticed": noticed, "counted": counted, "inconclusive_only": weak, "invalid_only": gated,
-            "threshold": threshold,
-            "passed": bool(reached and not unmeasured), "unmeasured": unmeasured, "seconds": round(seconds, 3), "notes": list(notes),
-            "specs": specs,
-        }
-    )  # fmt: skip
-    return made
+    unmeasured = sum(mutant.status == "not measured" for spec in specs for mutant in spec.mutants)
+    is_reached = threshold is None or (score is not None and score >= threshold)
+    return MutationReport(
+        mutants=wanted,
+        score=score,
+        noticed=noticed,
+        counted=counted,
+        inconclusive_only=sum(spec.inconclusive_only for spec in specs),
+        invalid_only=sum(spec.invalid_only for spec in specs),
+        threshold=threshold,
+        passed=is_reached and not unmeasured,
+        unmeasured=unmeasured,
+        seconds=round(seconds, 3),
+        notes=tuple(notes),
+        specs=specs,
+    )
 
 
-def _spec(group: Group) -> Json:
-    mutants = [_mutant(one, group.circuit) for one in group.results]
-    noticed, counted = [m for m in mutants if m["status"] == "noticed"], [m for m in mutants if m["status"] in ("noticed", "survived")]
-    return {
-        "file": group.file,
-        "model": group.model,
-        "score": len(noticed) / len(counted) if counted else None,
-        "noticed": len(noticed),
-        "counted": len(counted),
-        "inconclusive_only": sum(set(m["caught_by"].values()) == {INCONCLUSIVE} for m in noticed),
-        "invalid_only": sum(set(m["caught_by"].values()) == {INVALID} for m in noticed),
-        "problem": group.problem,
-        "circuit": None if group.circuit is None else {"source": group.circuit.source, "sets": group.circuit.sets},
-        "mutants": mutants,
-        "claims": [_claim(judged, mutants) for judged in group.claims],
-        "left_out": [{"nodeid": judged.nodeid, "claim": judged.name, "reason": reason} for judged, reason in group.left_out],
-    }
+def _spec(group: Group) -> SpecMutation:
+    mutants = tuple(_mutant(result, group.circuit) for result in group.results)
+    noticed = [mutant for mutant in mutants if mutant.status == "noticed"]
+    counted = sum(mutant.status in ("noticed", "survived") for mutant in mutants)
+    circuit = None if group.circuit is None else SpecCircuitRecord(source=group.circuit.source, sets=group.circuit.sets)
+    return SpecMutation(
+        file=group.file,
+        model=group.model,
+        score=len(noticed) / counted if counted else None,
+        noticed=len(noticed),
+        counted=counted,
+        inconclusive_only=sum(set(mutant.caught_by.values()) == {INCONCLUSIVE} for mutant in noticed),
+        invalid_only=sum(set(mutant.caught_by.values()) == {INVALID} for mutant in noticed),
+        problem=group.problem,
+        circuit=circuit,
+        mutants=mutants,
+        claims=tuple(_claim(judged, mutants) for judged in group.claims),
+        left_out=tuple(ExcludedClaim(nodeid=judged.nodeid, claim=judged.name, reason=why) for judged, why in group.left_out),
+    )
 
 
-def _mutant(one: MutantResult | NotMade, circuit: SpecCircuit | None) -> Json:
-    if isinstance(one, NotMade):
-        return {**_EMPTY, "name": one.name, "status": "not made", "reasons": [one.reason]}
+def _mutant(result: MutantResult | NotMade, circuit: SpecCircuit | None) -> MutantRecord:
+    if isinstance(result, NotMade):
+        return _mutant_record({"name": result.name, "status": "not made"}, [_message("not-made", result.reason)])
     assert circuit is not None
-    m = one.mutation
-    made = {**_EMPTY, "name": m.name, "operator": m.operator, "units": m.units, "options": {**m.defaults, **m.arguments}, "seed": m.seed,
-            "from": None if m.donor is None else m.donor.name, "fingerprint": one.fingerprint,
-            "sets": sorted({name for unit in m.units for name in circuit.sets_of(unit)})}  # fmt: skip
-    if one.problem:
-        return {**made, "status": "not measured" if one.unmeasured else "not made", "reasons": [one.problem]}
-    status = "equivalent" if one.equivalent else "noticed" if one.noticed else "survived"
-    why = reasons(one, circuit) if not one.noticed else []
-    if one.equivalent and one.noticed:
-        why = ["equivalent, and noticed all the same: these claims depend on what heads are called, or on noise"]
-    outcomes = [_outcome(answer) for answer in one.answers]
-    moved = [o["claim"] for o in outcomes if o["beyond_noise"]]
-    if status == "survived" and moved:
-        why.append(f"a comparison with a baseline would tell: {named(moved)} moved by more than noise")
-    return {
-        **made,
-        "status": status,
-        "reasons": why,
-        "caught_by": {answer.judged.id: answer.how for answer in one.answers if answer.how},
-        "behaviour": {
-            name: {
-                "accuracy": list(b.accuracy),
-                "largest_metric_change": b.metric,
-                "largest_log_prob_change": b.log_prob,
-                "changed": b.changed,
-            }
-            for name, b in one.behaviour.items()
-        },
-        "outcomes": outcomes,
+    mutation = result.mutation
+    facts = {
+        "name": mutation.name,
+        "operator": mutation.operator,
+        "units": mutation.units,
+        "options": {**mutation.defaults, **mutation.arguments},
+        "seed": mutation.seed,
+        "from": None if mutation.donor is None else mutation.donor.name,
+        "fingerprint": result.fingerprint,
+        "sets": sorted({name for unit in mutation.units for name in circuit.sets_of(unit)}),
     }
+    if result.problem:
+        status, code = ("not measured", "not-measured") if result.unmeasured else ("not made", "not-made")
+        return _mutant_record({**facts, "status": status}, [_message(code, result.problem)])
+    status = "equivalent" if result.equivalent else "noticed" if result.noticed else "survived"
+    why = [] if result.noticed else reasons(result, circuit)
+    if result.equivalent and result.noticed:
+        why = [MutantReason(code="equivalent-and-noticed")]
+    outcomes = tuple(map(_outcome, result.answers))
+    moved = [outcome.claim for outcome in outcomes if outcome.beyond_noise]
+    if status == "survived" and moved:
+        why.append(MutantReason(code="seen-by-baseline", arguments={"claims": moved}))
+    caught = {answer.judged.id: answer.how for answer in result.answers if answer.how}
+    behaviour = {name: _behaviour(change) for name, change in result.behaviour.items()}
+    return _mutant_record({**facts, "status": status, "caught_by": caught, "behaviour": behaviour, "outcomes": outcomes}, why)
 
 
-_EMPTY: Json = {
-    "name": "", "operator": None, "units": [], "options": {}, "seed": None, "from": None, "fingerprint": None, "sets": [], "status": "",
-    "reasons": [], "caught_by": {}, "behaviour": {}, "outcomes": [],
+_EMPTY: dict[str, object] = {
+    "operator": None, "units": (), "options": {}, "seed": None, "from": None, "fingerprint": None, "sets": (), "caught_by": {},
+    "behaviour": {}, "outcomes": (),
 }  # fmt: skip
 
 
-def _outcome(answer: DetectionAnswer) -> Json:
-    """What one claim said. `beyond_noise`: a comparison with a baseline would tell the change, whatever the verdict."""
+def _mutant_record(facts: dict[str, object], why: Sequence[MutantReason]) -> MutantRecord:
+    sentences = tuple(mutant_reason(cause.code, cause.arguments) for cause in why)
+    return MutantRecord.model_validate({**_EMPTY, **facts, "reasons": sentences, "reason_codes": tuple(why)})
+
+
+def _message(code: str, message: str) -> MutantReason:
+    return MutantReason(code=code, arguments={"message": message})
+
+
+def _behaviour(change: Behaviour) -> BehaviourChange:
+    return BehaviourChange.model_validate(
+        plain(
+            {
+                "accuracy": change.accuracy,
+                "largest_metric_change": change.metric,
+                "largest_log_prob_change": change.log_prob,
+                "changed": change.changed,
+            }
+        )
+    )
+
+
+def _outcome(answer: DetectionAnswer) -> DetectionOutcome:
+    """What one claim said. `beyond_noise`: a comparison with a baseline would flag the change, whatever the verdict."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     moved = None
     if before is not None and after is not None and before.property != "drift":
         then, now = ({"estimate": e.value, "interval": list(e.interval), "kept": plain(e.kept)} for e in (before, after))
         try:
-            moved = difference(then, now, after.confidence)["beyond_noise"]
+            moved = is_beyond_noise(signed_difference(then, now, after.confidence)[1])
         except (ValueError, KeyError):  # what is kept of it cannot be paired
             moved = None
-    return {
-        "nodeid": answer.judged.id, "claim": answer.judged.name, "how": answer.how, "verdict": answer.evaluation.verdict.kind,
-        "estimate": None if after is None else after.value, "interval": None if after is None else list(after.interval),
-        "reason": answer.evaluation.verdict.reason, "share_of_way_to_bound": share_of_way(answer), "beyond_noise": moved,
-    }  # fmt: skip
+    facts = {
+        "nodeid": answer.judged.id,
+        "claim": answer.judged.name,
+        "how": answer.how,
+        "verdict": answer.evaluation.verdict.kind,
+        "estimate": None if after is None else after.value,
+        "interval": None if after is None else after.interval,
+        "reason": reason(answer.evaluation.verdict),
+        "share_of_way_to_bound": share_of_way(answer),
+        "beyond_noise": moved,
+    }
+    return DetectionOutcome.model_validate(plain(facts))
 
 
-def _claim(judged: JudgedClaim, mutants: Sequence[Json]) -> Json:
+def _claim(judged: JudgedClaim, mutants: Sequence[MutantRecord]) -> MutationClaim:
     """What a claim caught: mutants that are equivalent do not count as caught."""
-    caught = {m["name"]: m["caught_by"][judged.id] for m in mutants if m["status"] == "noticed" and judged.id in m["caught_by"]}
-    told = sum(bool(o["beyond_noise"]) for m in mutants if m["status"] != "equivalent" for o in m["outcomes"] if o["nodeid"] == judged.id)
+    noticed = [mutant for mutant in mutants if mutant.status == "noticed"]
+    outcomes = [outcome for mutant in mutants if mutant.status != "equivalent" for outcome in mutant.outcomes]
     estimate = judged.evaluation.estimate
-    return {
-        "nodeid": judged.id, "claim": judged.name, "expect": judged.claim.expect, "bound": judged.claim.required_bound().as_dict(),
-        "study": judged.is_study,
-        "estimate": None if estimate is None else estimate.value, "caught": caught, "beyond_noise": told,
-    }  # fmt: skip
+    return MutationClaim.model_validate(
+        {
+            "nodeid": judged.id,
+            "claim": judged.name,
+            "expect": judged.claim.expect,
+            "bound": StatedBound(**judged.claim.required_bound().as_dict()),
+            "study": judged.is_study,
+            "estimate": None if estimate is None else plain(estimate.value),
+            "caught": {mutant.name: mutant.caught_by[judged.id] for mutant in noticed if judged.id in mutant.caught_by},
+            "beyond_noise": sum(bool(outcome.beyond_noise) for outcome in outcomes if outcome.nodeid == judged.id),
+        }
+    )

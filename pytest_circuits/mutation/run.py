@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..claims.evaluation import Evaluation
 from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..errors import CircuitsError, OptionError
 from ..measurement.executor import Executor
+from ..report.model import MutationReport
 from .circuit import circuit_of
 from .detection import MutantResult, attempt
 from .judged_claim import JudgedClaim
 from .recipes import NotMade, Recipe, mutations, recipes
-from .report import Group, content
+from .report import Group, build_mutation_report
 
 Tell = Callable[[str], object]
 
@@ -24,7 +24,7 @@ Tell = Callable[[str], object]
 class MutationRun:
     """`--circuits-mutate` of one session. Raises `OptionError` for unknown mutants, and for a threshold outside [0, 1].
 
-    `judged` are the claims that ran, in their order; `result` is the document's `mutation`, once all is done.
+    `judged` are the claims that ran, in their order; `result` is the report's `mutation`, once all is done.
     """
 
     def __init__(self, wanted: str, threshold: float | None) -> None:
@@ -33,7 +33,7 @@ class MutationRun:
         self.wanted, self.threshold = wanted, threshold
         self.recipes: list[Recipe] = recipes(wanted)
         self.judged: list[JudgedClaim] = []
-        self.result: dict[str, Any] | None = None
+        self.result: MutationReport | None = None
 
     def add(self, nodeid: str, claim: Claim, evaluation: Evaluation) -> None:
         """Remember a claim that was evaluated; a rerun of its test replaces it."""
@@ -45,7 +45,7 @@ class MutationRun:
     @property
     def passed(self) -> bool:
         """False where the threshold was not reached, or something could not be measured."""
-        return self.result is None or bool(self.result["passed"])
+        return self.result is None or self.result.passed
 
     def run(self, executor: Executor, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
         """Make all mutants and evaluate the claims on them; `tell` gets a line about each.
@@ -54,7 +54,7 @@ class MutationRun:
         """
         started = time.perf_counter()
         groups = [self._group(executor, group, lenient, tell) for group in grouped(self.judged, executor)]
-        self.result = content(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
+        self.result = build_mutation_report(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
 
     def _group(self, executor: Executor, group: ClaimGroup, lenient: bool, tell: Tell) -> Group:
         file, model, claims = group.file, group.model, group.claims

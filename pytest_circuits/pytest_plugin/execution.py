@@ -15,7 +15,8 @@ from ..errors import CircuitsError
 from .keys import STATE
 
 if TYPE_CHECKING:
-    from .session import Record, Session
+    from ..report.model import ClaimRecord
+    from .session import Session
 
 
 class ClaimFailed(AssertionError):  # noqa: N818
@@ -77,16 +78,17 @@ def _with_fixtures(request: pytest.FixtureRequest, claim: Claim, session: Sessio
     return replace(claim, model=series[-1], series=series if claim.series else (), tasks=tasks, against=compared)
 
 
-def settle(record: Record, session: Session) -> None:
+def settle(record: ClaimRecord, session: Session) -> None:
     """Pass, fail or skip by the record's verdict. A negative control passes only when refuted, whatever `--circuits-inconclusive` says."""
     __tracebackhide__ = True
-    if record["passed"]:
+    if record.passed:
         return
-    from ..report.explain import explain
+    from ..report.messages.claims import skipped
+    from ..report.renderers import RENDERERS
 
-    if record["verdict"] == INCONCLUSIVE and session.inconclusive == "skip":
-        pytest.skip(f"inconclusive: {record['reason']}")
-    if record["verdict"] == INCONCLUSIVE and session.inconclusive == "pass" and record["expect"] == CERTIFIED:
+    if record.verdict == INCONCLUSIVE and session.inconclusive == "skip":
+        pytest.skip(skipped(record))
+    if record.verdict == INCONCLUSIVE and session.inconclusive == "pass" and record.expect == CERTIFIED:
         return
-    failure = ClaimInvalid if record["verdict"] == INVALID else ClaimFailed
-    raise failure(session.shortened(explain(record, session.shown(record["nodeid"]))))
+    failure = ClaimInvalid if record.verdict == INVALID else ClaimFailed
+    raise failure(session.shortened(RENDERERS.get("explanation")().explain(record, session.shown(record.nodeid))))

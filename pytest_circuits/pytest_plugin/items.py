@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,9 @@ from ..errors import CircuitsError, SpecError
 from ..spec.load import load_suite
 from .execution import ClaimFailed, ClaimInvalid, run
 from .keys import STATE
+
+if TYPE_CHECKING:
+    from ..report.record import RecordedClaim
 
 Placed = tuple[tuple[str, ...], Claim]
 """The rest of the node id below a collector, and the claim."""
@@ -109,7 +112,7 @@ class ClaimItem(pytest.Function):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *args, **kwargs)
 
-    def circuits_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> list[dict[str, Any]]:
+    def circuits_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> list[RecordedClaim]:
         """The record of a claim that an unexpected exception stopped: it is invalid, and its test fails whatever it expects."""
         text = excinfo.exconly(tryshort=True).strip().split("\n")[0]
         return [self.config.stash[STATE].record_failure(self.nodeid, self.claim, f"internal error: {text}", excinfo.typename)]

@@ -17,9 +17,15 @@ from .options import add_options
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from .session import Session
 
 __all__ = ["circuits", "circuits_model"]
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Third parties get the finished report through `pytest_circuits_report`."""
+    from . import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -119,69 +125,54 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if crash is not None and call.excinfo is not None and getattr(call.excinfo.value, "is_explanation", False):
         crash.message = str(call.excinfo.value)  # the short summary has no room for the exception's name
     if records:
-        report.circuits = [record | {"place": state.place(item.nodeid)} for record in records]  # type: ignore[attr-defined]
-        told = [(f"circuits_{k}", r[k]) for r in records for k in ("verdict", "estimate", "interval") if r[k] is not None]
-        report.user_properties += told
-        item.user_properties += told  # JUnit takes them from the report of the teardown
+        from ..report.renderers import RENDERERS
+
+        state.attach(report, records)
+        properties = RENDERERS.get("junit")().properties([entry.record for entry in records])
+        report.user_properties += properties
+        item.user_properties += properties  # JUnit takes them from the report of the teardown
     return report
 
 
 def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> tuple[str, str, str] | None:
     """Verdicts have words of their own; a claim that is not certified as it should be is a failure."""
-    records = getattr(report, "circuits", None)
-    if not records or report.when != "call" or hasattr(report, "wasxfail"):
+    if not getattr(report, "circuits", None) or report.when != "call" or hasattr(report, "wasxfail"):
         return None
-    from ..report.renderers.status import failed, passed
+    from ..report.renderers import RENDERERS
+    from .session import attached
 
+    status, claims = RENDERERS.get("status")(), [entry.record for entry in attached(report)]
     if report.passed:
-        return "passed", ".", passed(records)
-    found = failed(records, config.stash[STATE].inconclusive) if report.failed else None
-    return None if found is None else ("failed", *found)
+        return "passed", ".", status.passed(claims)
+    failure = status.failed(claims, config.stash[STATE].inconclusive) if report.failed else None
+    return None if failure is None else ("failed", *failure)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The verdict table, and annotations when run on GitHub."""
+    """What the renderers for the end of a run print, and what could not be written."""
     state = config.stash[STATE]
-    content = state.document()
-    if content["claims"]:
-        from ..report.renderers.terminal import table
+    if not state.has_report():
+        return
+    from ..report.messages.mutation import interrupted
+    from ..report.messages.suite import report_path
+    from ..report.renderers import RunContext, summary_sections
 
-        terminalreporter.section("circuits")
-        for line in table(content):
+    report = state.finished_report()
+    annotates = config.pluginmanager.hasplugin("pytest_github_actions_annotate_failures")  # it annotates failed tests, not specs
+    context = RunContext(config.rootpath, state.baselines.mode is not None, tuple(state.baselines.messages), annotates)
+    for section in summary_sections(report, context):
+        if section.title:
+            terminalreporter.section(section.title)
+        for line in section.lines:
             terminalreporter.write_line(line)
-    _baselines(terminalreporter, state, content)
-    if "mutation" in content:
-        from ..report.renderers.mutation import lines
-
-        terminalreporter.section("circuits mutation")
-        for line in lines(content["mutation"]):
-            terminalreporter.write_line(line)
-    elif state.mutation is not None and content["claims"]:
-        told = "no result about mutants, since the run was stopped; run again: what was measured of them is kept"
-        terminalreporter.write_line(told, yellow=True)
-    if state.unwritten:
-        terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
-    elif state.report is not None:
-        terminalreporter.write_line(f"report: {config.getoption('circuits_json')}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        from ..report.renderers.github import commands
-
-        others = config.pluginmanager.hasplugin("pytest_github_actions_annotate_failures")  # it annotates failed tests, not specs
-        for line in commands(content, config.rootpath, claims=not others):
-            terminalreporter.write_line(line)
-
-
-def _baselines(terminalreporter: Any, state: Session, content: dict[str, Any]) -> None:
-    """What moved against the baselines, and what was written to them."""
-    from ..report.renderers.baseline import lines
-
-    told = lines(content, adds=state.baselines.mode is not None)
-    if told:
-        terminalreporter.section("circuits against the baseline")
-    for line in (*told, *state.baselines.told):
-        terminalreporter.write_line(line)
+    if state.mutation is not None and report.mutation is None and report.claims:
+        terminalreporter.write_line(interrupted(), yellow=True)
     for problem in state.baselines.problems:
         terminalreporter.write_line(f"ERROR: {problem}", red=True)
+    if state.unwritten:
+        terminalreporter.write_line(f"ERROR: {state.unwritten}", red=True)
+    elif state.report_path is not None:
+        terminalreporter.write_line(report_path(config.getoption("circuits_json")))
 
 
 @pytest.hookimpl(trylast=True)

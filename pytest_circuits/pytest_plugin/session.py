@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ..measurement.events import Listener
     from ..measurement.executor import Executor
     from ..measurement.store import Store
-
-Record = dict[str, Any]
+    from ..report.model import ClaimRecord, Report
+    from ..report.record import RecordedClaim
 
 
 class Session:
@@ -34,17 +34,17 @@ class Session:
         self.used_overrides: set[str] = set()
         self.inconclusive = options.inconclusive_outcome(config)
         self.batch_size, self.dtype, self.seed = options.batch_size(config), options.dtype(config), options.seed(config)
-        self.report = options.report_path(config)
+        self.report_path = options.report_path(config)
         self.baselines = options.baseline_manager(config)
         self.unwritten: str | None = None
         self.mutation = options.mutation_run(config)
         self.undistributed = False
         self._started = time.perf_counter()
-        self._pending: dict[str, list[Record]] = {}
-        self._places: dict[str, int] = {}
-        self._records: dict[str, list[Record]] = {}
-        self._errors: list[Record] = []
-        self._document: Record | None = None
+        self._pending: dict[str, list[RecordedClaim]] = {}
+        self._order: dict[str, int] = {}
+        self._recorded: dict[str, list[RecordedClaim]] = {}
+        self._errors: list[dict[str, Any]] = []
+        self._report: Report | None = None
         self.handed_over: dict[ModelSource, Any] = {}
         self._executor: Executor | None = None
         self._listener: Listener | None = None
@@ -121,24 +121,30 @@ class Session:
 
     def record(
         self, evaluation: Evaluation, claim: Claim, *, line: int | None = None, measured_on: Mapping[str, Any] | None = None
-    ) -> Record:
-        """Keep the record of a claim of the running test."""
-        from ..report.record import claim_record
+    ) -> ClaimRecord:
+        """Record a claim of the running test."""
+        from ..baseline.entries import payload_of
+        from ..report.record import record_claim
 
         assert self.item is not None
-        record = claim_record(self.item.nodeid, claim, evaluation, seed=self.seed, line=line, measured_on=measured_on)
-        self._pending.setdefault(self.item.nodeid, []).append(record)
-        return record
+        payload = None
+        if measured_on is not None:
+            payload = {} if evaluation.estimate is None else payload_of(evaluation.estimate)
+        recorded = record_claim(
+            self.item.nodeid, claim, evaluation, seed=self.seed, line=line, payload=payload, measured_on=measured_on
+        )  # fmt: skip
+        self._pending.setdefault(self.item.nodeid, []).append(recorded)
+        return recorded.record
 
-    def record_failure(self, nodeid: str, claim: Claim, reason: str, error: str) -> Record:
-        """The record of a claim that an unforeseen exception stopped."""
+    def record_failure(self, nodeid: str, claim: Claim, message: str, error: str) -> RecordedClaim:
+        """The record of a claim that an unexpected exception stopped."""
         from ..claims.evaluation import Evaluation
-        from ..core.verdict import INVALID, Verdict
+        from ..core.verdict import invalid
         from ..measurement.cost import Cost
-        from ..report.record import claim_record
+        from ..report.record import record_claim
 
-        evaluation = Evaluation(Verdict(INVALID, reason), None, Cost(), None, {"error": error})
-        return claim_record(nodeid, claim, evaluation, seed=self.seed, passed=False)
+        evaluation = Evaluation(invalid("internal-error", message), None, Cost(), None, {"error": error})
+        return record_claim(nodeid, claim, evaluation, seed=self.seed, passed=False)
 
     def baseline_reference(self, nodeid: str, claim: Claim) -> BaselineReference | None:
         """What a claim about drift is compared with; None for any other claim. Raises `BaselineError`."""
@@ -149,20 +155,22 @@ class Session:
         on = measured_on(self.executor(), claim)
         return self.baselines.recorded(nodeid, self.shown(nodeid), claim.related, on["tokenizer"], on["versions"])
 
-    def take(self, nodeid: str) -> list[Record]:
-        """The records that a test made, once."""
+    def take(self, nodeid: str) -> list[RecordedClaim]:
+        """The records of a test's claims, once."""
         return self._pending.pop(nodeid, [])
 
-    def place(self, nodeid: str) -> int:
-        """Where a test stands in the order of collection, which is the same in every worker."""
-        return self._places.get(nodeid, 0)
+    def attach(self, report: pytest.TestReport, recorded: list[RecordedClaim]) -> None:
+        """Put records on the report of their test, as plain values: so they reach the controller from any worker."""
+        order = self._order.get(report.nodeid, 0)
+        report.circuits = [entry.model_copy(update={"order": order}).as_json() for entry in recorded]  # type: ignore[attr-defined]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect records; a rerun of a test replaces what it said before."""
+        """Collect records; a rerun of a test replaces those of the run before."""
         if report.when == "setup":
-            self._records.pop(report.nodeid, None)
-        for record in getattr(report, "circuits", ()):
-            self._records.setdefault(report.nodeid, []).append(record | {"outcome": _outcome(report)})
+            self._recorded.pop(report.nodeid, None)
+        for recorded in attached(report):
+            record = recorded.record.model_copy(update={"outcome": _outcome(report)})
+            self._recorded.setdefault(report.nodeid, []).append(recorded.model_copy(update={"record": record}))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -173,20 +181,21 @@ class Session:
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """A model on the command line that no spec has is a mistake, not a no-op; a worker leaves it to the controller to say so."""
-        self._places = {item.nodeid: i for i, item in enumerate(items)}
+        self._order = {item.nodeid: i for i, item in enumerate(items)}
         unused = sorted(set(self.overrides) - self.used_overrides)
         if unused and not session.testsfailed:
-            told = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name"
-            report = pytest.CollectReport("--circuits-model", "failed", told, [])
-            report.circuits_usage = told  # type: ignore[attr-defined]
+            problem = f"--circuits-model {unused[0]}=…: no collected spec has a model of that name"
+            report = pytest.CollectReport("--circuits-model", "failed", problem, [])
+            report.circuits_usage = problem  # type: ignore[attr-defined]
             self.config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Left to itself, xdist would run the tests of the other files and end with exit code 1."""
         if self._errors and not self.config.getoption("continue_on_collection_errors"):
-            files = len({error["file"] for error in self._errors})
-            raise pytest.Session.Interrupted(f"{files} error{'s' * (files != 1)} during collection")
+            from ..report.messages.suite import errors_during_collection
+
+            raise pytest.Session.Interrupted(errors_during_collection(len({error["file"] for error in self._errors})))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
@@ -201,48 +210,67 @@ class Session:
             self.mutation.run(self.executor(), self.inconclusive != "fail", (lambda line: None) if quiet else reporter.write_line, notes)  # type: ignore[union-attr]
         return result
 
-    def document(self) -> Record:
-        """The JSON document of all claims, in the order of the files. Made once, so that all reports say the same."""
-        if self._document is None:
-            from ..baseline.compare import summary
-            from ..report.document import document
+    def has_report(self) -> bool:
+        """Whether there is anything to report: claims, mistakes in specs, or a file that has to be written whatever happened."""
+        return bool(self._recorded or self._errors or self.report_path)
 
-            records = sorted((r for made in self._records.values() for r in made), key=lambda r: (r["file"], r["line"], r["place"]))
-            for record in records:
-                record.pop("place")
-            self.baselines.settle(records)
-            self._document = document(records, time.perf_counter() - self._started, self._errors, seed=self.seed)
-            self._document["suite"]["drift"] = summary(self._document["claims"])
-            if self.mutation is not None and self.mutation.result is not None:
-                self._document["mutation"] = self.mutation.result
-        return self._document
+    def finished_report(self) -> Report:
+        """The report of all claims, in the order of the files. Built once, so that all renderers show the same."""
+        if self._report is None:
+            from ..baseline.compare import summarize
+            from ..report.build import build_report
+            from ..report.model import SpecMistake
+
+            entries = [entry for recorded in self._recorded.values() for entry in recorded]
+            entries.sort(key=lambda entry: (entry.record.file, entry.record.line, entry.order))
+            compared = []
+            for entry in entries:
+                record = entry.record.model_copy(update={"baseline": self.baselines.compare(entry)})
+                compared.append(entry.model_copy(update={"record": record}))
+            self._report = build_report(
+                compared,
+                time.perf_counter() - self._started,
+                map(SpecMistake.model_validate, self._errors),
+                seed=self.seed,
+                drift=summarize([entry.record for entry in compared]),
+                mutation=None if self.mutation is None else self.mutation.result,
+            )
+        return self._report
 
     def write(self) -> bool:
-        """Write the JSON document and the baselines where the options say. False when that is not possible: `unwritten` and the
-        desk's `problems` say why.
+        """Write the JSON report and the baselines where the options say. False when that is not possible: `unwritten` and the
+        baselines' `problems` say why.
         """
-        if self.is_worker:
+        if self.is_worker or not self.has_report():
             return True
-        self.document()
+        report = self.finished_report()
         if self.baselines.writes:
             self.baselines.finish(self._all_tests() if self.baselines.prune else {})
-        if self.report is None:
-            return not self.baselines.problems
-        from ..report.document import write
+        if self.report_path is not None:
+            from ..report.renderers import RENDERERS
 
-        try:
-            write(self.report, self.document())
-        except OSError as problem:
-            self.unwritten = f"the report cannot be written: {problem}"
+            try:
+                RENDERERS.get("json")().write(report, self.report_path)
+            except OSError as problem:
+                self.unwritten = f"the report cannot be written: {problem}"
+        self.config.hook.pytest_circuits_report(report=report, config=self.config)
         return self.unwritten is None and not self.baselines.problems
 
     def _all_tests(self) -> dict[str, list[str]]:
         """The node ids of all tests of the specs that ran, those that were not selected as well: what a baseline may hold."""
         from ..spec.load import load_suite
 
-        files = {record["file"] for made in self._records.values() for record in made if record["file"].endswith(SUFFIX)}
+        files = {entry.record.file for recorded in self._recorded.values() for entry in recorded if entry.record.file.endswith(SUFFIX)}
         suites = {file: load_suite(self.config.rootpath / file, models=self.overrides, unknown="ignore") for file in sorted(files)}
         return {file: ["::".join((file, claim.name, *claim.ids)) for claim in suite.claims] for file, suite in suites.items()}
+
+
+def attached(report: Any) -> Iterator[RecordedClaim]:
+    """The records that `Session.attach` put on the report of a test."""
+    if getattr(report, "circuits", None):
+        from ..report.record import RecordedClaim
+
+        yield from map(RecordedClaim.model_validate, report.circuits)
 
 
 def _outcome(report: pytest.TestReport) -> str:

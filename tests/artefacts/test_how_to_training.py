@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from pytest_circuits.report.curves import curves
+from pytest_circuits.report.renderers.json_file import read_report
 from pytest_circuits.spec.load import load_suite
 from tests.paths import ROOT
 from tests.waiting import HANG
@@ -37,7 +38,7 @@ def test_the_spec_of_the_page_runs_as_it_says(spec):
     assert done.returncode == 0, done.stdout + done.stderr
     content = json.loads((spec.parent / "report.json").read_text(encoding="utf-8"))
     assert [claim["nodeid"] for claim in content["claims"]][1] == "training.circuits.yaml::does-it::run@step-0050::sva"
-    found = curves(content)
+    found = curves(read_report(spec.parent / "report.json").claims)
     assert [[point.at for point in curve.points] for curve in found] == [[25, 50, 100, 200, 300, 450, 650, 1000]] * 3
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from pytest_circuits.baseline import files
 from pytest_circuits.baseline.entries import changes, entry_of
+from pytest_circuits.report.model import ModelInfo
+from tests.fakes.records import recorded
 
 ENTRY = {
     "property": "reuse", "parameters": {"p": 0.8}, "bound": {"at_least": 0.4}, "estimate": 0.5, "interval": [0.4, 0.6], "n": 64,
@@ -76,13 +78,12 @@ def test_a_change_that_changes_nothing_does_not_touch_the_file(tmp_path):
     assert files.change(path, lambda entries: {})
 
 
-def record(**other):
-    return {
-        "property": "reuse", "parameters": {"p": 0.8}, "bound": {"at_least": 0.4}, "n": 64,
-        "estimate": 1 / 3, "interval": [0.1234567891, 0.4],
-        "verdict": "certified", "details": {}, "kept": {}, "model_info": {"fingerprint": "w", "dtype": "float32"},
-        "measured_on": {"tokenizer": "t", "data": {"ioi": "d"}, "versions": {"measurement": 6, "torch": "1"}},
-    } | other  # fmt: skip
+def record(model_info=("w", "float32"), measured_on=None, **other):
+    fields = {"estimate": 1 / 3, "interval": [0.1234567891, 0.4], "n": 64, "verdict": "certified", "parameters": {"p": 0.8}, **other}
+    fingerprint, dtype = model_info
+    on = measured_on or {"tokenizer": "t", "data": {"ioi": "d"}, "versions": {"measurement": 6, "torch": "1"}}
+    model = ModelInfo(fingerprint=fingerprint, architecture="llama", parameters=1, dtype=dtype)
+    return recorded(bound={"at_least": 0.4}, fields=fields).model_copy(update={"model": model, "payload": {}, "measured_on": on})
 
 
 def test_numbers_are_rounded_to_six_digits_and_what_was_not_measured_makes_no_entry():
@@ -99,8 +100,8 @@ def test_numbers_are_rounded_to_six_digits_and_what_was_not_measured_makes_no_en
         ({"parameters": {"p": 0.9}}, ["p was 0.8 and is 0.9"]),
         ({"property": "necessity"}, ["the property was reuse and is necessity"]),
         ({"bound": {"at_least": 0.5}}, ["the bound is another"]),
-        ({"model_info": {"fingerprint": "v", "dtype": "float32"}}, ["the model is another"]),
-        ({"model_info": {"fingerprint": "w", "dtype": "bfloat16"}}, ["the precision is another"]),
+        ({"model_info": ("v", "float32")}, ["the model is another"]),
+        ({"model_info": ("w", "bfloat16")}, ["the precision is another"]),
         (
             {"measured_on": {"tokenizer": "u", "data": {"ioi": "e"}, "versions": {"measurement": 6}}},
             ["the encoded prompts of ioi are not the same", "the tokenizer's files are not the same"],

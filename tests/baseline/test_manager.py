@@ -59,7 +59,7 @@ def test_what_was_measured_is_written_and_compared_with_in_the_next_run(written)
     told = written.claims["first"]["baseline"]
     assert (told["status"], told["same_model"], told["then"]["estimate"]) == ("compared", True, 0.5)
     assert told["difference"]["value"] == 0 and not told["difference"]["beyond_noise"]
-    result.stdout.fnmatch_lines(["*3 claims held against the baseline: 0 moved by more than noise*the model is the same"])
+    result.stdout.fnmatch_lines(["*3 claims compared with the baseline: 0 moved by more than noise*the model is the same"])
 
 
 def test_without_a_baseline_nothing_is_said_of_one(box):
@@ -153,7 +153,7 @@ def test_the_difference_is_held_against_noise_and_shown(written):
         [
             "  first::tiny::swap: stated 0.500 → 0.900; inconclusive → certified",
             "    difference +0.400 [[]+0.288, +0.512], larger than noise (from both intervals)",
-            "3 claims held against the baseline: 1 moved by more than noise, 1 with another verdict, 0 with another circuit*",
+            "3 claims compared with the baseline: 1 moved by more than noise, 1 with another verdict, 0 with another circuit*",
         ]
     )
     drift = written.report["suite"]["drift"]

@@ -17,6 +17,7 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import CircuitParameters, Parameters, TaskName
 from pytest_circuits.properties.protocol import Property
 from pytest_circuits.properties.release.drift import Drift
+from pytest_circuits.report.messages.verdicts import reason
 from tests.fakes.executor import TASK, load_task
 
 
@@ -45,13 +46,13 @@ def with_most(executor, most):
 @pytest.mark.parametrize(("most", "told"), [
     (None, "about 26 groups of prompts instead of 6 would probably settle it"),
     (200, "about 26 groups of prompts instead of 6 would probably settle it"),
-    (12, "about 26 groups of prompts instead of 6 would probably settle it, and task 'swap' has no more than 6 for this: widen the task"),
-    (40, "task 'swap' has no more than 20 for this"),
+    (12, "about 26 groups of prompts instead of 6 would probably settle it, but task 'swap' has only 6 for this: widen the task"),
+    (40, "task 'swap' has only 20 for this"),
 ])  # fmt: skip
 def test_groups_are_counted_where_prompts_come_in_groups_and_it_is_said_when_there_are_no_more(new_executor, question, most, told):
     """A gap of half the half-width takes 4.4 times as much; half of the groups are evaluation ones."""
-    reason = evaluate_claim(with_most(new_executor(), most), question().with_bound(Bound(at_least=0.45))).verdict.reason
-    assert told in reason and ("no more than" in told or reason.endswith(told))
+    text = reason(evaluate_claim(with_most(new_executor(), most), question().with_bound(Bound(at_least=0.45))).verdict)
+    assert told in text and ("has only" in told or text.endswith(told))
 
 
 @pytest.mark.parametrize(
@@ -79,16 +80,16 @@ def test_drift_has_the_examples_of_the_claim_that_it_is_about(new_executor, ques
     monkeypatch.setitem(vars(PROPERTIES.get("drift")), "estimate", _judge)
     executor = with_most(new_executor(), 12)
     asked = Claim("drift", Drift.model_validate({"of": {"open": {"split": 0.75}}, "against": "old", **given}), model, {"swap": TASK})
-    reason = evaluate_claim(executor, asked.with_bound(Bound(at_least=0.45))).verdict.reason
+    text = reason(evaluate_claim(executor, asked.with_bound(Bound(at_least=0.45))).verdict)
     assert sample_size_of(executor, asked) == SampleSize("swap", groups, 2 * groups, groups)
-    assert f"instead of {groups} would" in reason and f"task 'swap' has no more than {groups} for this" in reason
+    assert f"instead of {groups} would" in text and f"task 'swap' has only {groups} for this" in text
 
 
 def test_a_number_that_nobody_has_is_not_promised():
     estimate, supply = Estimate(0.2, (-0.4, 0.8), 40), SampleSize("swap", 20, 40, 39)
-    close = decide(estimate, Bound(at_least=0.19), supply).reason
+    close = reason(decide(estimate, Bound(at_least=0.19), supply))
     assert "so close to the bound that settling it would take about 4000 times as many examples: move the bound" in close
-    assert "about 790 groups of prompts instead of 20" in decide(estimate, Bound(at_least=0.1), supply).reason
+    assert "about 790 groups of prompts instead of 20" in reason(decide(estimate, Bound(at_least=0.1), supply))
 
 
 def test_nothing_is_measured_to_find_out(new_executor, question):
@@ -99,12 +100,9 @@ def test_nothing_is_measured_to_find_out(new_executor, question):
 def test_a_count_is_not_told_a_number_of_examples():
     """Intervals of counts do not shrink with the square root of n."""
     for bound in (Bound(at_most=400), Bound(at_least=390), Bound(at_most=977)):
-        reason = decide(
-            Estimate(400.0, (388.0, 977.0), 64, shrinks=False), replace(bound, at_most=bound.at_most and bound.at_most - 1)
-        ).reason
-        assert reason.endswith(
-            "its ends move in steps, so the number of examples that would settle it is unknown: add prompts, or move the bound"
-        )
+        verdict = decide(Estimate(400.0, (388.0, 977.0), 64, shrinks=False), replace(bound, at_most=bound.at_most and bound.at_most - 1))
+        assert verdict.arguments["outlook"] == "steps"
+        assert reason(verdict).endswith("so the number of examples that would settle it is unknown: add prompts, or move the bound")
 
 
 @pytest.mark.parametrize(("name", "parameters", "most"), [

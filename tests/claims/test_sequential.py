@@ -22,6 +22,7 @@ from pytest_circuits.measurement.store import Store
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import Parameters
 from pytest_circuits.properties.protocol import Property
+from pytest_circuits.report.messages.verdicts import reason
 from pytest_circuits.stats.betting import betting_interval
 from tests.fakes.executor import FakeSubject, Opener
 
@@ -107,7 +108,7 @@ def test_a_claim_is_looked_at_until_it_is_settled(executor, question):
         half = NormalDist().inv_cdf(1 - 0.0125 / 2) / one["n"] ** 0.5
         assert one["interval"] == pytest.approx([0.7 - half, 0.7 + half])
     assert made.estimate.interval == tuple(made.looks[-1]["interval"])
-    assert made.estimate.confidence == 0.95 and "95% interval" in made.verdict.reason
+    assert made.estimate.confidence == 0.95 and "95% interval" in reason(made.verdict)
     assert made.estimate.kind == "normal; for 4 looks, 0.9875 at each"
     early = evaluate_claim(executor, question(max_n=128).with_bound(Bound(at_least=0.05)))
     assert (early.verdict.kind, early.estimate.n, len(early.looks)) == ("certified", 16, 1)
@@ -134,7 +135,7 @@ def test_a_look_that_is_invalid_ends_it_and_says_which(executor, question):
     DATA["values"] = np.full(500, 0.7)
     made = evaluate_claim(executor, question(max_n=128, invalid_at=32).with_bound(Bound(at_least=0.69)))
     assert made.verdict.kind == "invalid"
-    assert made.verdict.reason == "at look 2 of 4 (32 prompts of 'ioi'): nothing there"
+    assert reason(made.verdict) == "at look 2 of 4 (32 prompts of 'ioi'): nothing there"
     assert made.details == {"n": 32}
     assert [one["n"] for one in made.looks] == [16]
 
@@ -144,7 +145,7 @@ def test_a_task_that_cannot_grow_so_far_makes_the_claim_invalid_at_once(executor
     DATA["values"] = np.full(500, 0.7)
     small = TaskSource.make("ioi", "builtin", "copycolors", {"n": 16, "options": 2})
     made = evaluate_claim(executor, question(max_n=6000, tasks={"ioi": small}).with_bound(Bound(at_least=0.01)))
-    assert made.verdict.kind == "invalid" and "max_n is too large" in made.verdict.reason and "5280" in made.verdict.reason
+    assert made.verdict.kind == "invalid" and "max_n is too large" in reason(made.verdict) and "5280" in reason(made.verdict)
 
 
 def test_a_measurement_without_a_bound_is_the_first_look(executor, question):

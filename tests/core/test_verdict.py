@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_circuits import Bound, Estimate
 from pytest_circuits.core.verdict import CERTIFIED, INCONCLUSIVE, INVALID, REFUTED, decide
+from pytest_circuits.report.messages.verdicts import reason
 
 numbers = st.floats(-1e6, 1e6)
 anything = st.floats()
@@ -90,13 +91,13 @@ def test_the_edges_belong_to_the_bound(interval, bound, kind):
 def test_an_unsettled_estimate_is_inconclusive_and_says_why(estimate, bound):
     told = decide(Estimate(estimate.value, estimate.interval, estimate.n, unsettled="only 4 sets can be drawn"), bound)
     assert told.kind == INCONCLUSIVE
-    assert "only 4 sets can be drawn" in told.reason
+    assert (told.code, told.arguments["why"]) == ("unsettled", "only 4 sets can be drawn")
 
 
 def test_the_reason_names_value_interval_confidence_and_bound():
     estimate = Estimate(0.443, (0.381, 0.506), 100, 0.9)
-    assert decide(estimate, Bound(at_least=0.3)).reason == "0.443 with 90% interval [0.381, 0.506]: the whole interval is at least 0.3"
-    assert decide(estimate, Bound(at_most=0.3)).reason == "0.443 with 90% interval [0.381, 0.506]: the whole interval misses 'at most 0.3'"
+    assert reason(decide(estimate, Bound(at_least=0.3))) == "0.443 with 90% interval [0.381, 0.506]: the whole interval is at least 0.3"
+    assert reason(decide(estimate, Bound(at_most=0.3))) == "0.443 with 90% interval [0.381, 0.506]: the whole interval misses 'at most 0.3'"
 
 
 @pytest.mark.parametrize(("interval", "bound", "wanted"), [
@@ -109,21 +110,21 @@ def test_the_reason_names_value_interval_confidence_and_bound():
     ((0.4, 0.9), Bound(at_least=0.48), 44_000),
 ])  # fmt: skip
 def test_an_inconclusive_claim_says_how_many_examples_would_probably_settle_it(interval, bound, wanted):
-    reason = decide(Estimate(0.5, interval, 100), bound).reason
-    assert reason.endswith(f"about {wanted} examples instead of 100 would probably settle it")
+    text = reason(decide(Estimate(0.5, interval, 100), bound))
+    assert text.endswith(f"about {wanted} examples instead of 100 would probably settle it")
 
 
 def test_an_estimate_on_the_bound_is_not_promised_to_be_settled():
     for edge in (0.5, 0.5 + 1e-9, 0.5 - 5e-324):
-        reason = decide(Estimate(0.5, (0.4, 0.6), 100), Bound(at_least=edge)).reason
-        assert reason.endswith("the estimate lies on the bound, so no affordable number of examples is likely to settle it")
+        text = reason(decide(Estimate(0.5, (0.4, 0.6), 100), Bound(at_least=edge)))
+        assert text.endswith("the estimate lies on the bound, so no affordable number of examples is likely to settle it")
 
 
 @given(estimates(), bounds())
 def test_more_examples_are_asked_for_than_there_were(estimate, bound):
-    reason = decide(estimate, bound).reason
-    if "would probably settle it" in reason:
-        assert int(reason.split("about ")[1].split()[0]) > estimate.n
+    text = reason(decide(estimate, bound))
+    if "would probably settle it" in text:
+        assert int(text.split("about ")[1].split()[0]) > estimate.n
 
 
 @pytest.mark.parametrize(("bound", "low", "high", "told"), [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from pytest_circuits.claims.evaluation import Evaluation
 from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe
-from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, Verdict
+from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Estimate, invalid
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
 from pytest_circuits.mutation.circuit import SpecCircuit
@@ -18,7 +20,8 @@ from pytest_circuits.mutation.detection import Behaviour, DetectionAnswer, Mutan
 from pytest_circuits.mutation.explain import reasons, share_of_way
 from pytest_circuits.mutation.judged_claim import JudgedClaim
 from pytest_circuits.mutation.recipes import NotMade
-from pytest_circuits.mutation.report import Group, content
+from pytest_circuits.mutation.report import Group, build_mutation_report
+from pytest_circuits.report.messages.mutation import mutant_reason
 from pytest_circuits.report.renderers.mutation import lines
 
 CIRCUIT = SpecCircuit(Universe(2, 2, 4), {"shared set of a": ("L0H0",)}, "told")
@@ -27,7 +30,7 @@ SAME, OTHER = Behaviour((1.0, 1.0), 0.0, 0.0, False), Behaviour((1.0, 0.75), 2.5
 
 def judged(value, verdict=CERTIFIED):
     estimate = None if value is None else Estimate(value, (value - 0.1, value + 0.1), 50, 0.95, "", "reuse")
-    return Evaluation(Verdict(verdict, "because"), estimate, Cost(), None)
+    return Evaluation(replace(invalid("invalid", "because"), kind=verdict), estimate, Cost(), None)
 
 
 def asked(value, bound, expect=CERTIFIED, name="a"):
@@ -66,24 +69,32 @@ def test_a_share_of_one_is_where_the_bound_is_met(before, after, floor, width, e
         assert (share < 1) == (inside == (expect == CERTIFIED))
 
 
-def told(units=(), behaviour=OTHER, answers=(), operator="zero-head"):
-    return " | ".join(reasons(MutantResult(Mutation(operator, units), tuple(answers), {"ioi": behaviour}), CIRCUIT))
+def why(units=(), behaviour=OTHER, answers=(), operator="zero-head"):
+    return reasons(MutantResult(Mutation(operator, units), tuple(answers), {"ioi": behaviour}), CIRCUIT)
 
 
-def test_survivors_are_explained_by_what_was_measured():
-    assert "under other names" in told(operator="permute-heads")
-    assert "equivalent on these prompts" in told(("L0H0",), SAME)
-    found = told(("L1H1",), OTHER, [answer(0.6, 0.55, Bound(0.4)), answer(0.9, 0.5, Bound(0.4), name="b")])
-    assert "L1H1 lies outside the 1 set of components that the claims measured" in found and "accuracy on ioi 1.000 → 0.750" in found
-    assert "b went 80% of the way to its bound, 0.900 → 0.500 [0.400, 0.600], bound at least 0.4" in found
-    assert "lies outside" not in told(("L0H0",), OTHER, [answer(0.6, 0.6, Bound(0.4))])
-    assert "no estimate came nearer" in told(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4))])
-    assert "no claim that expects a verdict" in told(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4), MEASURED)])
+SURVIVORS = {
+    "equivalent-by-design": lambda: why(operator="permute-heads"),
+    "equivalent-here": lambda: why(("L0H0",), SAME),
+    "outside-and-bounds-too-far": lambda: why(("L1H1",), OTHER, [answer(0.6, 0.55, Bound(0.4)), answer(0.9, 0.5, Bound(0.4), name="b")]),
+    "inside": lambda: why(("L0H0",), OTHER, [answer(0.6, 0.6, Bound(0.4))]),
+    "no-estimate-nearer": lambda: why(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4))]),
+    "no-number": lambda: why(("L0H0",), OTHER, [answer(0.6, 0.7, Bound(0.4), MEASURED)]),
+}
+
+
+def test_survivors_are_explained_by_what_was_measured(snapshot):
+    lines = []
+    for name, case in SURVIVORS.items():
+        lines += [name, *(f"  {cause.code}: {mutant_reason(cause.code, cause.arguments)}" for cause in case())]
+    snapshot("mutation/survivors", lines)
+    share = SURVIVORS["outside-and-bounds-too-far"]()[-1].arguments
+    assert share["claim"] == "b" and share["share"] == pytest.approx(0.8)
 
 
 def document(results, threshold=None, left_out=()):
     claims = [asked(0.6, Bound(0.4)), asked(0.6, Bound(0.4), name="b")]
-    return content([Group("f", "m", claims, CIRCUIT, results, left_out)], "default", threshold, 1.0)
+    return build_mutation_report([Group("f", "m", claims, CIRCUIT, results, left_out)], "default", threshold, 1.0)
 
 
 def tried(name, hows, behaviour=OTHER, **more):
@@ -91,27 +102,26 @@ def tried(name, hows, behaviour=OTHER, **more):
     return MutantResult(Mutation(name, ("L0H0",) if name == "zero-head" else ()), answers, {"ioi": behaviour}, "f", **more)
 
 
-def test_the_score_counts_what_was_noticed_of_what_could_be():
+def test_the_score_counts_what_was_noticed_of_what_could_be(snapshot):
     """Of seven: one refuted, one only inconclusive, one only invalid, one survivor; two equivalent and two not made or measured."""
     found = document([
         tried("zero-head", ["refuted", "invalid"]), tried("noise", ["inconclusive"]), tried("round", [None, "invalid"]),
         tried("swap-labels", [None, None]), tried("permute-heads", ["refuted"]), tried("shuffle-labels", [None, None], SAME),
         MutantResult(Mutation("noise"), problem="no"), NotMade("reinit-mlp:out", "all in"),
     ])  # fmt: skip
-    assert (found["noticed"], found["counted"], found["score"]) == (3, 4, 0.75)
-    assert (found["inconclusive_only"], found["invalid_only"], found["unmeasured"]) == (1, 1, 0)
-    statuses = [m["status"] for m in found["specs"][0]["mutants"]]
+    assert (found.noticed, found.counted, found.score) == (3, 4, 0.75)
+    assert (found.inconclusive_only, found.invalid_only, found.unmeasured) == (1, 1, 0)
+    statuses = [m.status for m in found.specs[0].mutants]
     assert statuses == ["noticed", "noticed", "noticed", "survived", "equivalent", "equivalent", "not made", "not made"]
-    a, b = found["specs"][0]["claims"]
-    assert set(a["caught"]) == {"zero-head:L0H0", "noise:sigma=0.1"}, "an equivalent mutant is no catch"
-    assert b["caught"] == {"zero-head:L0H0": "invalid", "round:bits=8": "invalid"}
-    text = "\n".join(lines(found))
-    assert "3 of 4 mutants noticed = 75% (1 only by inconclusive claims, 1 only by invalid claims)" in text
+    a, b = found.specs[0].claims
+    assert set(a.caught) == {"zero-head:L0H0", "noise:sigma=0.1"}, "an equivalent mutant is no catch"
+    assert b.caught == {"zero-head:L0H0": "invalid", "round:bits=8": "invalid"}
+    snapshot("mutation/section", lines(found))
 
 
 def test_a_mutant_that_changed_no_answer_and_is_noticed_all_the_same_counts():
     found = document([tried("zero-head", ["refuted"], SAME)])
-    assert (found["noticed"], found["counted"]) == (1, 1)
+    assert (found.noticed, found.counted) == (1, 1)
 
 
 @pytest.mark.parametrize(("results", "threshold", "passed"), [
@@ -123,4 +133,4 @@ def test_a_mutant_that_changed_no_answer_and_is_noticed_all_the_same_counts():
     ([MutantResult(Mutation("noise"), problem="no", unmeasured=True)], None, False),
 ])  # fmt: skip
 def test_what_fails_a_run(results, threshold, passed):
-    assert document(results, threshold)["passed"] is passed
+    assert document(results, threshold).passed is passed

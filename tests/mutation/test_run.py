@@ -227,7 +227,7 @@ def test_a_run_that_was_stopped_says_that_no_mutants_were_judged(project):
     box = project()
     box.spec(MORE)
     assert box.run(PLACES, "-x", "-k", "broken or weak").ret == 1
-    told = "no result about mutants, since the run was stopped"
+    told = "no result about mutants, because the run was stopped"
     assert told in box.result.stdout.str() and "mutation" not in box.report
     box.run("--circuits-mutate=zero-head:L0H2", "-k", "weak")
     assert told not in box.result.stdout.str() and box.mutation["counted"] == 1

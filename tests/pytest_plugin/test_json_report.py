@@ -214,7 +214,7 @@ def test_each_property_tells_what_was_compared_with_what(real, tiny):
         "  swap: {*} (* heads, * MLPs)",
         "  chance level (same numbers of heads and MLPs): *; noise ceiling (split halves): own *, swap *",
         "  G: weight_gradient on 30 examples; C: loss under zero ablation on 30; 15 components",
-        "  ρ = *, τ-b = *; rankings that have nothing to do with each other: 0 ± 0.27",
+        "  ρ = *, τ-b = *; unrelated rankings: 0 ± 0.27",
         "  hidden heroes {*}, gradient bloats {*} by *; * expected by chance",
         "  2 of 192 neurons (atp, mlp_activation, * ablation); completeness *",
         "  mean metric: intact *, circuit kept *, circuit removed *, all neurons ablated *",

@@ -24,7 +24,9 @@ def test_an_open_claim_is_judged_with_more_prompts_and_the_report_lists_the_look
     assert all(one["estimate"] == 0.5 and one["interval"] == [0.4, 0.6] and one["n"] == 100 for one in claim["looks"])
     assert claim["details"]["examples"] == 50 and claim["parameters"]["max_n"] == 50
     assert "encode ioi" in box.calls
-    box.result.stdout.fnmatch_lines(["  looked 3 of 3 times, each interval so wide that all planned ones hold together: n = 100: 0.500 *"])
+    box.result.stdout.fnmatch_lines(
+        ["  looked 3 of 3 times, with intervals wide enough for all planned looks to hold together: n = 100: 0.500 *"]
+    )
 
 
 def test_a_claim_that_is_settled_is_not_looked_at_again(box):

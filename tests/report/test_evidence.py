@@ -14,10 +14,10 @@ from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import task_names
-from pytest_circuits.report.document import document
-from pytest_circuits.report.evidence import MOST, lines, tiers
-from pytest_circuits.report.record import claim_record
-from pytest_circuits.report.renderers.terminal import table
+from pytest_circuits.report.build import build_report
+from pytest_circuits.report.evidence import circuit_evidence
+from pytest_circuits.report.record import record_claim
+from pytest_circuits.report.renderers.terminal import SHOWN_CIRCUITS, circuit_lines, table
 
 NUMBER = itertools.count()
 FAITHFUL = {"control": "none", "definition": "relative"}
@@ -30,7 +30,12 @@ def claim(name, bound, interval=(0.4, 0.6), model="m", expect="certified", **par
     nodeid = f"s.circuits.yaml::{name}{next(NUMBER)}::{model}"
     outcome = interval if isinstance(interval, Exception) else Estimate(sum(interval) / 2, interval, 100)
     about = Claim(name, checked, ModelSource(model), tasks, bound=bound, expect=expect, name=name, entry=model)
-    return claim_record(nodeid, about, decide_outcome(outcome, bound, Cost(), None)) | {"outcome": "passed"}
+    return record_claim(nodeid, about, decide_outcome(outcome, bound, Cost(), None))
+
+
+def evidence(claims):
+    """Of records, each circuit."""
+    return circuit_evidence([entry.record for entry in claims])
 
 
 def of(kind, task="ioi", **more):
@@ -47,9 +52,9 @@ def of(kind, task="ioi", **more):
 
 
 def tier(*claims):
-    found = tiers(claims)
+    found = evidence(claims)
     assert len(found) == 1, found
-    return found[0]["tier"]
+    return found[0].tier
 
 
 def test_a_circuit_rises_by_what_is_certified_of_it():
@@ -59,29 +64,32 @@ def test_a_circuit_rises_by_what_is_certified_of_it():
     triangulated = [*supported, of("stability"), of("specificity")]
     assert [tier(*c) for c in (proposed, suggestive, supported, triangulated)] == ["proposed", "suggestive", "supported", "triangulated"]
     assert tier(*reversed(triangulated)) == "triangulated"
-    found = tiers(triangulated)[0]
-    assert found.items() >= {"model": "m", "task": "ioi", "level": "component", "attribution": "eap", "size": "10%", "p": 0.95}.items()
-    assert set(found["evidence"]["faithfulness"]) == {"zero", "mean"}
-    assert found["evidence"]["necessity"] == [suggestive[-1]["nodeid"]]
-    assert found["missing"] == []
+    found = evidence(triangulated)[0]
+    assert (
+        found.as_json().items()
+        >= {"model": "m", "task": "ioi", "level": "component", "attribution": "eap", "size": "10%", "p": 0.95}.items()
+    )
+    assert set(found.evidence.faithfulness) == {"zero", "mean"}
+    assert found.evidence.necessity == (suggestive[-1].record.nodeid,)
+    assert found.missing == ()
 
 
 @pytest.mark.parametrize("without", ["necessity", "zero", "mean", "stability", "specificity"])
 def test_no_tier_is_reached_without_all_that_it_asks_for(without):
     kinds = ["necessity", "zero", "mean", "stability", "specificity"]
-    found = tiers([of(kind) for kind in kinds if kind != without])[0]
+    found = evidence([of(kind) for kind in kinds if kind != without])[0]
     expected = {"necessity": "proposed", "zero": "suggestive", "mean": "suggestive"}.get(without, "supported")
-    assert found["tier"] == expected
+    assert found.tier == expected
     word = {"zero": "1 more kind of ablation", "mean": "1 more kind of ablation"}.get(without, without)
-    assert len(found["missing"]) == 1 and word in found["missing"][0]
+    assert len(found.missing) == 1 and word in found.missing[0]
 
 
 def test_what_is_missing_is_for_the_next_tier_only():
-    found = tiers([of("reuse")])[0]
-    assert found["missing"] == ["a certified necessity"]
-    found = tiers([of("necessity")])[0]
-    assert "under 2 more kinds of ablation" in found["missing"][0]
-    assert len(tiers([of(kind) for kind in ("necessity", "zero", "mean")])[0]["missing"]) == 2
+    found = evidence([of("reuse")])[0]
+    assert found.missing == ("a certified necessity",)
+    found = evidence([of("necessity")])[0]
+    assert "under 2 more kinds of ablation" in found.missing[0]
+    assert len(evidence([of(kind) for kind in ("necessity", "zero", "mean")])[0].missing) == 2
 
 
 @pytest.mark.parametrize(("made", "counts"), [
@@ -95,7 +103,7 @@ def test_what_is_missing_is_for_the_next_tier_only():
     (lambda: claim("necessity", Bound(0.2), task="ioi", expect="refuted"), True),
 ], ids=["lower", "from-zero", "below-zero", "upper", "within", "inconclusive", "other-circuit", "expected-refuted"])  # fmt: skip
 def test_which_necessity_counts(made, counts):
-    assert tiers([of("reuse"), made()])[0]["tier"] == ("suggestive" if counts else "proposed")
+    assert evidence([of("reuse"), made()])[0].tier == ("suggestive" if counts else "proposed")
 
 
 @pytest.mark.parametrize(("bound", "more", "counts"), [
@@ -111,7 +119,7 @@ def test_which_necessity_counts(made, counts):
 def test_which_faithfulness_counts(bound, more, counts):
     common = FAITHFUL | {"task": "ioi", "ablation": "mean"} | more
     made = claim("sufficiency", bound, (0.95, 1.05), **common)
-    assert made["verdict"] == "certified"
+    assert made.record.verdict == "certified"
     assert tier(of("necessity"), of("zero"), made) == ("supported" if counts else "suggestive")
 
 
@@ -139,9 +147,9 @@ def test_neuron_circuits_have_completeness_for_necessity_and_can_be_supported_at
     kept = [claim("neuron_faithfulness", Bound(0.9, 1.1), (0.95, 1.05), ablation=kind, **common) for kind in ("zero", "mean")]
     assert tier(*kept) == "proposed"
     removed = claim("neuron_completeness", Bound(None, 0.3), (0.0, 0.2), **common)
-    found = tiers([*kept, removed])[0]
-    assert (found["tier"], found["level"], found["neurons"], found["site"]) == ("supported", "neuron", 200, "mlp_activation")
-    assert all("no property" in one for one in found["missing"])
+    found = evidence([*kept, removed])[0]
+    assert (found.tier, found.level, found.neurons, found.site) == ("supported", "neuron", 200, "mlp_activation")
+    assert all("no property" in one for one in found.missing)
     loose = claim("neuron_completeness", Bound(None, 0.9), (0.0, 0.2), **common)
     assert tier(*kept, loose) == "proposed"
 
@@ -155,8 +163,8 @@ def test_circuits_found_in_different_ways_are_different_circuits(more):
     if more.get("attribution_options"):
         more = {"attribution": "eap_ig", **more}
     more = {key: value for key, value in more.items() if value is not None}
-    found = tiers([of("necessity"), of("reuse", **more)])
-    assert [one["tier"] for one in found] == ["suggestive", "proposed"]
+    found = evidence([of("necessity"), of("reuse", **more)])
+    assert [one.tier for one in found] == ["suggestive", "proposed"]
 
 
 def test_how_it_was_looked_at_is_no_part_of_what_a_circuit_is():
@@ -164,31 +172,31 @@ def test_how_it_was_looked_at_is_no_part_of_what_a_circuit_is():
 
 
 def test_a_threshold_makes_size_meaningless():
-    found = tiers([claim("reuse", Bound(0.1), task="ioi", threshold=0.1)])[0]
-    assert (found["size"], found["threshold"]) == (None, 0.1)
+    found = evidence([claim("reuse", Bound(0.1), task="ioi", threshold=0.1)])[0]
+    assert (found.size, found.threshold) == (None, 0.1)
 
 
 def test_claims_about_two_tasks_propose_two_circuits():
-    found = tiers([claim("jaccard", Bound(None, 0.9), tasks=["ioi", "boolean"], contrast=["third"])])
-    assert [one["task"] for one in found] == ["ioi", "boolean"]
-    found = tiers([of("specificity")])
-    assert [one["task"] for one in found] == ["ioi"]
+    found = evidence([claim("jaccard", Bound(None, 0.9), tasks=["ioi", "boolean"], contrast=["third"])])
+    assert [one.task for one in found] == ["ioi", "boolean"]
+    found = evidence([of("specificity")])
+    assert [one.task for one in found] == ["ioi"]
 
 
 def test_what_is_no_circuit_of_attribution_has_no_tier():
-    assert tiers([claim("accuracy", Bound(0.1), task="ioi")]) == []
-    assert tiers([claim("reuse", Bound(0.1), Invalid("no behaviour"), task="ioi")]) == []
+    assert evidence([claim("accuracy", Bound(0.1), task="ioi")]) == ()
+    assert evidence([claim("reuse", Bound(0.1), Invalid("no behaviour"), task="ioi")]) == ()
     named = claim("circuit_match", Bound(0.1), task="ioi", known=["L0H1"], circuit="mean")
-    assert tiers([named]) == []
-    assert len(tiers([claim("circuit_match", Bound(0.1), task="ioi", known=["L0H1"])])) == 1
-    assert tiers([claim("joint_ablation", Bound(0.1), task="ioi", set={"units": ["L0H1"]})]) == []
+    assert evidence([named]) == ()
+    assert len(evidence([claim("circuit_match", Bound(0.1), task="ioi", known=["L0H1"])])) == 1
+    assert evidence([claim("joint_ablation", Bound(0.1), task="ioi", set={"units": ["L0H1"]})]) == ()
 
 
 def test_refuted_claims_are_named_and_lower_nothing():
     strict = claim("necessity", Bound(0.9), task="ioi")
-    found = tiers([of("necessity"), strict])[0]
-    assert (found["tier"], found["refuted"]) == ("suggestive", [strict["nodeid"]])
-    assert strict["nodeid"] in lines([found])[0]
+    found = evidence([of("necessity"), strict])[0]
+    assert (found.tier, found.refuted) == ("suggestive", (strict.record.nodeid,))
+    assert strict.record.nodeid in circuit_lines([found])[0]
 
 
 def test_every_property_with_a_shared_set_names_its_own_task_first():
@@ -208,10 +216,10 @@ def test_every_property_with_a_shared_set_names_its_own_task_first():
 
 
 def test_the_document_has_them_and_the_table_shows_what_is_above_proposed():
-    plain = document([of("reuse")], 1.0)
-    assert plain["circuits"][0]["tier"] == "proposed"
+    plain = build_report([of("reuse")], 1.0)
+    assert plain.circuits[0].tier == "proposed"
     assert not any("proposed" in line for line in table(plain))
-    made = document([of("reuse", task="sva"), of("necessity"), of("necessity", task="boolean"), of("zero", task="boolean"),
+    made = build_report([of("reuse", task="sva"), of("necessity"), of("necessity", task="boolean"), of("zero", task="boolean"),
                      of("mean", task="boolean")], 1.0)  # fmt: skip
     shown = [line for line in table(made) if line.startswith(("supported:", "suggestive:", "1 further circuit"))]
     assert shown[0] == (
@@ -223,6 +231,6 @@ def test_the_document_has_them_and_the_table_shows_what_is_above_proposed():
 
 
 def test_a_long_list_is_capped():
-    found = tiers([of("necessity", split_seed=seed) for seed in range(MOST + 3)])
-    assert len(lines(found)) == MOST + 1
-    assert lines(found)[-1] == "3 further circuits: see the JSON report"
+    found = evidence([of("necessity", split_seed=seed) for seed in range(SHOWN_CIRCUITS + 3)])
+    assert len(circuit_lines(found)) == SHOWN_CIRCUITS + 1
+    assert circuit_lines(found)[-1] == "3 further circuits: see the JSON report"

@@ -14,8 +14,11 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_circuits.cli import main
+from pytest_circuits.report.build import build_report
 from pytest_circuits.report.curves import curves
-from pytest_circuits.report.document import document
+from pytest_circuits.report.model import ClaimRecord
+from pytest_circuits.report.record import RecordedClaim
+from pytest_circuits.report.renderers.json_file import read_report
 from tests.paths import DOCS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -29,7 +32,8 @@ def record(claim, estimate, verdict="certified", bound=None, **more):
     return {
         "nodeid": f"s.circuits.yaml::{claim}::m", "claim": claim, "property": "reuse", "model": "m", "tasks": ["ioi"], "parameters": {},
         "file": "s.circuits.yaml", "line": 1, "estimate": estimate, "interval": interval, "verdict": verdict, "refuted_at": 0.01,
-        "bound": bound or {"at_least": 0.4}, "details": {}, "cost": {"forwards": 0, "backwards": 0, "hits": 0}, "model_info": None, **more,
+        "bound": bound or {"at_least": 0.4}, "details": {}, "cost": {"forwards": 0, "backwards": 0, "hits": 0},
+        "n": 10, "passed": True, "reason": "", **more,
     }  # fmt: skip
 
 
@@ -50,7 +54,8 @@ def course(shape="no_drop", at=None, claim="keeps"):
 
 
 def report(*records):
-    return document(records, 1.0)
+    """The JSON document of these claims."""
+    return build_report([RecordedClaim(record=ClaimRecord.model_validate(one), model=None) for one in records], 1.0).as_json()
 
 
 def edited(records, key, value):
@@ -182,19 +187,20 @@ def test_a_figure_has_no_number_that_the_document_has_not(drawn, tmp_path):
 
 @pytest.mark.parametrize(("content", "out", "told"), [
     ("{", "a.svg", "it is not JSON"),
-    ("[]", "a.svg", "is no report of pytest-circuits; make one with pytest"),
+    ("[]", "a.svg", "is not a report of pytest-circuits; make one with pytest"),
     (None, "a.svg", "cannot be read: No such file"),
     (report(record("one", 0.5)), "a.svg", "no claim over a series of models: give a model `checkpoints`"),
     (report(course()), "a.gif", "written as .svg, .pdf, .png"),
     (report(course()), "folder.svg", "is a folder"),
-    (edited(each(), "estimate", float("nan")), "a.svg", "s.circuits.yaml::recurs::m is not as a run writes it (nan is no finite number)"),
-    (edited(each(), "estimate", "0.3"), "a.svg", "('0.3' is no finite number)"),
-    (edited(each(), "interval", [0.2]), "a.svg", "is not as a run writes it (not enough values"),
-    (edited(each(), "verdict", "sure"), "a.svg", "('sure' is no verdict)"),
-    (edited(each(), "bound", {}), "a.svg", "is not as a run writes it"),
-    (edited(each(), "bound", {"around": 1}), "a.svg", "('around' is no bound)"),
-    (edited(each(), "checkpoint", {"of": "run", "at": "ten"}), "a.svg", "('ten' is no finite number)"),
-    (edited(each(), "checkpoint", {"at": 1}), "a.svg", "('of' is missing)"),
+    (edited(each(), "estimate", float("nan")), "a.svg",
+     "s.circuits.yaml::recurs::m is not as a run writes it (estimate: Input should be a finite number)"),
+    (edited(each(), "estimate", "0.3"), "a.svg", "(estimate: Input should be a valid number)"),
+    (edited(each(), "interval", [0.2]), "a.svg", "is not as a run writes it (interval.1: Field required)"),
+    (edited(each(), "verdict", "sure"), "a.svg", "(verdict: Input should be 'certified', 'refuted', 'inconclusive' or 'invalid')"),
+    (edited(each(), "bound", {}), "a.svg", "(bound: Value error, a bound is exactly one of at_least, at_most and within)"),
+    (edited(each(), "bound", {"around": 1}), "a.svg", "(bound.around: Extra inputs are not permitted)"),
+    (edited(each(), "checkpoint", {"of": "run", "at": "ten"}), "a.svg", "(checkpoint.at: Input should be a valid number)"),
+    (edited(each(), "checkpoint", {"at": 1}), "a.svg", "(checkpoint.of: Field required)"),
     (edited(each(), None, "x"), "a.svg", "a claim is not as a run writes it"),
     (edited([course()], "details", {"curve": [{"at": 1.0, "value": 0.5}]}), "a.svg", "s.circuits.yaml::keeps::m is not as a run writes it"),
 ])  # fmt: skip
@@ -210,9 +216,13 @@ def test_mistakes_are_one_line_and_no_file(tmp_path, capsys, content, out, told)
 
 @needs_matplotlib
 def test_names_are_no_formulas_and_an_infinite_end_is_no_damage(drawn):
-    """Two dollar signs would be mathematics to matplotlib; an interval's infinite end is null in JSON."""
-    found = drawn(*({**one, "tasks": ["$cost_{$"], "interval": one["interval"] and [one["interval"][0], None]} for one in each()))
+    """Two dollar signs would be mathematics to matplotlib; an infinite end of an interval in a curve is null in JSON."""
+    found = drawn(*({**one, "tasks": ["$cost_{$"]} for one in each()))
     assert any("$cost_{$" in text for text in found.texts) and len(found.ids("point-0-")) == 5
+    claim = course()
+    for point in claim["details"]["curve"]:
+        point["interval"] = point["interval"] and [point["interval"][0], None]
+    assert len(drawn(claim).ids("point-0-")) == 3
 
 
 def test_without_matplotlib_the_message_says_how_to_get_it(tmp_path):
@@ -231,12 +241,12 @@ def test_importing_the_command_imports_no_matplotlib():
 @pytest.fixture(scope="module")
 def stored():
     folder = DOCS / "results"
-    return json.loads((folder / "consistency_specificity.json").read_text(encoding="utf-8")), (folder / "training.svg").read_text("utf-8")
+    return read_report(folder / "consistency_specificity.json"), (folder / "training.svg").read_text("utf-8")
 
 
 def test_the_stored_figure_has_all_points_of_the_stored_report(stored):
     content, text = stored
-    picture, found = Picture(text), curves(content)
+    picture, found = Picture(text), curves(content.claims)
     for i, curve in enumerate(found):
         assert [name.rpartition("-")[2] for name in sorted(picture.ids(f"point-{i}-"))] == [point.mark for point in curve.points]
         y = picture.axis(i, "y")

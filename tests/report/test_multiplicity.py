@@ -13,26 +13,25 @@ from pytest_circuits.claims.evaluation import decide_outcome
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost
-from pytest_circuits.report.document import document
-from pytest_circuits.report.explain import explain, headline
+from pytest_circuits.report.build import build_report
+from pytest_circuits.report.messages.claims import headline
+from pytest_circuits.report.model import Multiplicity
 from pytest_circuits.report.multiplicity import step_down
-from pytest_circuits.report.record import claim_record
+from pytest_circuits.report.renderers.explanation import ExplanationRenderer
 from pytest_circuits.report.renderers.terminal import table
-from tests.fakes.record_facts import claim_of
+from tests.fakes.records import recorded
+
+explain = ExplanationRenderer().explain
 
 LEVELS = st.sampled_from([0.001, 0.01, 0.0125, 0.02, 0.025, 0.05, 0.2])
 
 
-def record(low, high, level=None, name="c"):
+def claim(low, high, level=None, name="c"):
     """A claim that something is at least 0.5, with this interval; refuted at `level`."""
-    facts = {
-        "claim": name, "description": "", "property": "reuse", "model": "m", "tasks": ["t"], "parameters": {"confidence": 0.95},
-        "bound": {"at_least": 0.5}, "expect": "certified", "file": "s.circuits.yaml", "line": 1,
-    }  # fmt: skip
     outcome = Estimate((low + high) / 2, (low, high), 100) if high is not None else Invalid("nothing")
-    made = claim_record(f"s.circuits.yaml::{name}::m::t", claim_of(facts), decide_outcome(outcome, Bound(0.5), Cost(), None))
-    made |= {"outcome": "failed"}
-    return made | {"refuted_at": level} if level is not None else made
+    fields = {} if level is None else {"refuted_at": level}
+    nodeid = f"s.circuits.yaml::{name}::m::t"
+    return recorded(outcome, model=None, nodeid=nodeid, claim=name, parameters={"confidence": 0.95}, fields=fields)
 
 
 def closed(levels, claims, alpha):
@@ -75,47 +74,47 @@ def test_seldom_does_a_true_claim_of_a_suite_count_as_refuted():
 
 
 def test_the_document_says_which_refutations_survive_and_verdicts_stay():
-    claims = [record(0.1, 0.3, 0.001, "a"), record(0.3, 0.49, 0.025, "b"), record(0.6, 0.9, name="c"), record(0, None, name="d")]
-    made = document(claims, 1.0)
-    assert made["suite"]["holm"] == {"claims": 3, "refuted": 2, "surviving": 2}  # .001 ≤ .05/3 and .025 ≤ .05/2
-    made = document([*claims, record(0.4, 0.6, name="e")], 1.0)
-    assert made["suite"]["holm"] == {"claims": 4, "refuted": 2, "surviving": 1}  # .025 > .05/3
-    assert [c["survives_holm"] for c in made["claims"]] == [True, False, None, None, None]
-    assert [c["verdict"] for c in made["claims"]] == ["refuted", "refuted", "certified", "invalid", "inconclusive"]
-    assert [c["passed"] for c in made["claims"]] == [False, False, True, False, False]
+    claims = [claim(0.1, 0.3, 0.001, "a"), claim(0.3, 0.49, 0.025, "b"), claim(0.6, 0.9, name="c"), claim(0, None, name="d")]
+    made = build_report(claims, 1.0)
+    assert made.suite.holm == Multiplicity(claims=3, refuted=2, surviving=2)  # .001 ≤ .05/3 and .025 ≤ .05/2
+    made = build_report([*claims, claim(0.4, 0.6, name="e")], 1.0)
+    assert made.suite.holm == Multiplicity(claims=4, refuted=2, surviving=1)  # .025 > .05/3
+    assert [c.survives_holm for c in made.claims] == [True, False, None, None, None]
+    assert [c.verdict for c in made.claims] == ["refuted", "refuted", "certified", "invalid", "inconclusive"]
+    assert [c.passed for c in made.claims] == [False, False, True, False, False]
 
 
 def test_a_single_claim_is_corrected_for_nothing():
-    made = document([record(0.1, 0.3)], 1.0)
-    assert (made["claims"][0]["refuted_at"], made["claims"][0]["survives_holm"]) == (0.05, True)
+    made = build_report([claim(0.1, 0.3)], 1.0)
+    assert (made.claims[0].refuted_at, made.claims[0].survives_holm) == (0.05, True)
     assert not any("Holm" in line or "Certified" in line for line in table(made))
 
 
 def test_a_refutation_at_a_laxer_level_than_the_suites_does_not_survive():
-    assert document([record(0.1, 0.3, 0.1)], 1.0)["claims"][0]["survives_holm"] is False
+    assert build_report([claim(0.1, 0.3, 0.1)], 1.0).claims[0].survives_holm is False
 
 
 def test_the_table_marks_what_does_not_survive_and_says_what_that_means():
-    claims = [record(0.1, 0.3, 0.001, "a"), record(0.3, 0.49, 0.025, "b"), *(record(0.6, 0.9, name=f"c{i}") for i in range(2))]
-    lines = table(document(claims, 1.0))
+    claims = [claim(0.1, 0.3, 0.001, "a"), claim(0.3, 0.49, 0.025, "b"), *(claim(0.6, 0.9, name=f"c{i}") for i in range(2))]
+    lines = table(build_report(claims, 1.0))
     rows = {line.split()[0]: line.split()[-1] for line in lines[2:6]}
     assert rows == {"a": "refuted", "b": "refuted*", "c0": "certified", "c1": "certified"}
     (note,) = [line for line in lines if line.startswith("* ")]
     assert "Holm's correction for the 4 claims" in note and "5%" in note
     assert sum("Certified claims are not corrected" in line for line in lines) == 1
-    calm = table(document([record(0.6, 0.9, name="c1"), record(0.1, 0.3, 0.001, "a")], 1.0))
+    calm = table(build_report([claim(0.6, 0.9, name="c1"), claim(0.1, 0.3, 0.001, "a")], 1.0))
     assert not any(line.startswith("* ") for line in calm)
-    assert not any("not corrected" in line for line in table(document([record(0.1, 0.3), record(0.1, 0.2)], 1.0)))
+    assert not any("not corrected" in line for line in table(build_report([claim(0.1, 0.3), claim(0.1, 0.2)], 1.0)))
 
 
 def test_an_explanation_says_how_strongly_a_claim_is_refuted_and_whether_that_survives():
-    made = record(0.1, 0.3, 0.001)
+    made = claim(0.1, 0.3, 0.001).record
     assert "  it would still be refuted at 99.9% confidence (error level 0.001)" in explain(made).split("\n")
     assert "Holm" not in explain(made)
-    weak = document([record(0.3, 0.49, 0.05, "a"), record(0.6, 0.9)], 1.0)["claims"][0]
+    weak = build_report([claim(0.3, 0.49, 0.05, "a"), claim(0.6, 0.9)], 1.0).claims[0]
     assert any("does not survive Holm's correction" in line for line in explain(weak).split("\n"))
     assert headline(weak).endswith("should be at least 0.5 (not after Holm's correction)")
-    assert "still be refuted" not in explain(record(0.4, 0.6))
+    assert "still be refuted" not in explain(claim(0.4, 0.6).record)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])

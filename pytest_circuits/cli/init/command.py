@@ -133,12 +133,13 @@ def _confirmed(lab: Executor, path: Path, text: str) -> None:
     """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
     from ...claims.evaluation import evaluate_claim
     from ...core.verdict import CERTIFIED
+    from ...report.messages.verdicts import reason
     from ...spec.load import load_suite
 
     for claim in load_suite(path, content=text.encode()).claims:
         evaluation = evaluate_claim(lab, claim)
         if evaluation.verdict.kind != CERTIFIED or evaluation.cost.measured:
-            raise AssertionError(f"{claim.name} is {evaluation.verdict.kind} when measured again: {evaluation.verdict.reason}")
+            raise AssertionError(f"{claim.name} is {evaluation.verdict.kind} when measured again: {reason(evaluation.verdict)}")
 
 
 def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:

@@ -1,8 +1,7 @@
-"""A figure over training: the curves of a JSON document, one panel each. Every number in it comes from the document."""
+"""A figure over training: the curves of a report, one panel each."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from math import ceil
@@ -13,7 +12,9 @@ from typing import Any
 from ...core.atomic import replacement
 from ...errors import OptionError
 from ..curves import CURVE, Curve, curves
-from ..document import SCHEMA
+from ..model import Report
+
+FACTS = {"purpose": "file"}
 
 COLUMNS = 3
 LOG = 20  # from which ratio of the last place to the first on steps are shown on a logarithmic axis
@@ -28,44 +29,32 @@ MARKS: Mapping[str, dict[str, Any]] = {
 _STYLE = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "pytest-circuits", "font.size": 8}
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """A report that `--circuits-json` wrote. Raises `OptionError` for anything else."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise OptionError(f"the report {path} cannot be read: {problem.strerror or problem}") from None
-    except ValueError as problem:
-        raise OptionError(f"{path} is no report: it is not JSON ({problem})") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), list):
-        raise OptionError(f"{path} is no report of pytest-circuits; make one with pytest … --circuits-json={path.name}")
-    return content
+class FigureRenderer:
+    """The curves of a report, one panel each."""
 
+    def write(self, report: Report, path: Path) -> int:
+        """Write the figure, whole or not at all; returns the number of panels.
 
-def draw(content: Mapping[str, Any], path: Path) -> int:
-    """Write the figure, whole or not at all; returns the number of panels.
-
-    Estimates with their intervals against the place in the series (a step, a seed). The marker's shape is the verdict, or says that the
-    point is part of a curve about which the claim is; a cross at the lower edge is a model for which there is no number. Bounds are
-    dashed lines. Raises `OptionError` when the document has no claims over a series or one that was damaged, for a format that is not
-    known, and without matplotlib.
-    """
-    if path.suffix not in FORMATS:
-        raise OptionError(f"{path}: a figure is written as {', '.join(FORMATS)}; give it one of these endings")
-    if path.is_dir():
-        raise OptionError(f"{path} is a folder; give the name of a file")
-    found = curves(content)
-    if not found:
-        raise OptionError(
-            "this report has no claim over a series of models: give a model `checkpoints` in the spec, and run it with --circuits-json"
-        )
-    try:
-        matplotlib = import_module("matplotlib")
-    except ImportError:
-        raise OptionError("a figure needs matplotlib, which is not installed: pip install 'pytest-circuits[figure]'") from None
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(found)
-        _save(figure, path)
-    return len(found)
+        Estimates with their intervals against the place in the series (a step, a seed). The marker's shape is the verdict, or says that
+        the point is part of a curve that the claim is about; a cross at the lower edge is a model without a number. Bounds are dashed
+        lines. Raises `OptionError` for a report without claims over a series, for an unknown format, and without matplotlib.
+        """
+        if path.suffix not in FORMATS:
+            raise OptionError(f"{path}: a figure is written as {', '.join(FORMATS)}; use one of these endings")
+        if path.is_dir():
+            raise OptionError(f"{path} is a folder; give the name of a file")
+        found = curves(report.claims)
+        if not found:
+            raise OptionError(
+                "this report has no claim over a series of models: give a model `checkpoints` in the spec, and run it with --circuits-json"
+            )
+        try:
+            matplotlib = import_module("matplotlib")
+        except ImportError:
+            raise OptionError("a figure needs matplotlib, which is not installed: pip install 'pytest-circuits[figure]'") from None
+        with matplotlib.rc_context(_STYLE):
+            _save(_figure(found), path)
+        return len(found)
 
 
 def _figure(found: Sequence[Curve]) -> Any:
@@ -103,7 +92,7 @@ def _panel(axis: Any, curve: Curve, number: int) -> None:
             [first if start is None else start, last], [value] * 2, linestyle="--", color="black", linewidth=0.8, gid=f"bound-{number}-{i}"
         )
         axis.set_xlim(first, last)
-    axis.set_title("\n".join([curve.title, *(fill(one, 62) for one in curve.claims)]), fontsize=7, loc="left")
+    axis.set_title("\n".join([curve.title, *(fill(claim, 62) for claim in curve.claims)]), fontsize=7, loc="left")
     axis.set_xlabel("step, or place in the series")
     axis.set_ylabel(fill(curve.unit, 30))
 

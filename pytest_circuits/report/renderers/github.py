@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from ..explain import headline
+from ..messages.claims import headline
+from ..model import Report
+from . import RunContext, Section
+
+FACTS = {"purpose": "summary"}
 
 
-def commands(content: Mapping[str, Any], root: Path, claims: bool = True) -> list[str]:
-    """`::error …` lines from the JSON document: each mistake in a spec and, with `claims`, each claim that failed its test.
+class GithubRenderer:
+    """`::error …` lines, when the run is on GitHub."""
 
-    `root` is the folder that the document's paths are relative to; GitHub wants them relative to the repository.
+    def sections(self, report: Report, context: RunContext) -> Iterator[Section]:
+        """One section without a title; none elsewhere than on GitHub, or when nothing is wrong."""
+        if context.environment.get("GITHUB_ACTIONS") == "true":
+            workspace = context.environment.get("GITHUB_WORKSPACE")
+            lines = commands(report, context.root, Path(workspace or context.root), claims=not context.annotates_failures)
+            if lines:
+                yield Section("", tuple(lines))
+
+
+def commands(report: Report, root: Path, workspace: Path, claims: bool = True) -> list[str]:
+    """One command for each mistake in a spec and, with `claims`, for each claim that failed its test.
+
+    `root` is the directory that the report's paths are relative to; in the commands they are relative to `workspace`, the repository.
     """
-    found = [_error(root, one["file"], one["line"], one["column"], "spec", one["problem"]) for one in content["suite"]["errors"]]
-    for claim in content["claims"] if claims else ():
-        if claim["outcome"] == "failed" and not claim["passed"]:
-            found.append(_error(root, claim["file"], claim["line"], None, f"claim {claim['claim']}", headline(claim)))
-    return found
 
+    def error(file: str, line: int, column: int | None, title: str, text: str) -> str:
+        path = os.path.relpath(root / file, workspace).replace(os.sep, "/")
+        place = {"file": path, "line": line, "col": column, "title": title}
+        return f"::error {','.join(f'{key}={_value(value)}' for key, value in place.items() if value is not None)}::{_data(text)}"
 
-def _error(root: Path, file: str, line: int, column: int | None, title: str, text: str) -> str:
-    home = os.environ.get("GITHUB_WORKSPACE") or root
-    place = {"file": os.path.relpath(root / file, home).replace(os.sep, "/"), "line": line, "col": column, "title": title}
-    return f"::error {','.join(f'{k}={_value(v)}' for k, v in place.items() if v is not None)}::{_data(text)}"
+    lines = [error(mistake.file, mistake.line, mistake.column, "spec", mistake.problem) for mistake in report.suite.errors]
+    for claim in report.claims if claims else ():
+        if claim.outcome == "failed" and not claim.passed:
+            lines.append(error(claim.file, claim.line, None, f"claim {claim.claim}", headline(claim)))
+    return lines
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return _data(str(value)).replace(":", "%3A").replace(",", "%2C")

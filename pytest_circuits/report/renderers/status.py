@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from ..messages.claims import failed_word, passed_word
+from ..model import ClaimRecord
+
+FACTS = {"purpose": "test"}
 
 ORDER = ("invalid", "refuted", "inconclusive", "certified")  # the word of a test is that of its worst claim
 LETTERS = {"invalid": "!", "refuted": "F", "inconclusive": "?", "certified": "F"}
 
 
-def passed(records: Sequence[Mapping[str, Any]]) -> str:
-    """The word of a test that passed: CERTIFIED, REFUTED (as expected), REFUTED (a study) …"""
-    worst = min(records, key=lambda r: ORDER.index(r["verdict"]))
-    how = ""
-    if worst["passed"] and worst["verdict"] != "certified":
-        how = " (a study)" if worst["expect"] == "measured" else " (as expected)"
-    return str(worst["verdict"]).upper() + how
+class StatusRenderer:
+    """Words and letters of tests."""
+
+    def passed(self, claims: Sequence[ClaimRecord]) -> str:
+        """The word of a test that passed: CERTIFIED, REFUTED (as expected), REFUTED (a study) …"""
+        return passed_word(min(claims, key=_badness))
+
+    def failed(self, claims: Sequence[ClaimRecord], inconclusive: str = "fail") -> tuple[str, str] | None:
+        """Letter and word of a test that failed; None if it failed for another reason than its claims.
+
+        `inconclusive` is the option: skip and pass excuse inconclusive claims that are expected to be certified.
+        """
+
+        def is_excused(claim: ClaimRecord) -> bool:
+            return claim.verdict == "inconclusive" and claim.expect == "certified" and inconclusive != "fail"
+
+        failing = [claim for claim in claims if not claim.passed and not is_excused(claim)]
+        if not failing:
+            return None
+        worst = min(failing, key=_badness)
+        return LETTERS[worst.verdict], failed_word(worst)
 
 
-def failed(records: Sequence[Mapping[str, Any]], inconclusive: str = "fail") -> tuple[str, str] | None:
-    """Letter and word of a test that failed; None when no claim of it is to blame."""
-    lenient = [r for r in records if r["verdict"] == "inconclusive" and r["expect"] == "certified" and inconclusive != "fail"]
-    blamed = [r for r in records if not r["passed"] and r not in lenient]
-    if not blamed:
-        return None
-    worst = min(blamed, key=lambda r: ORDER.index(r["verdict"]))
-    wanted = "" if worst["expect"] == "certified" else f" (expected {worst['expect']})"
-    return LETTERS[worst["verdict"]], worst["verdict"].upper() + wanted
+def _badness(claim: ClaimRecord) -> int:
+    return ORDER.index(claim.verdict)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from ..ablation import ABLATIONS
 from ..attribution import METHODS
+from ..core.json_schema import share_repeated, without_noise
 from ..core.summaries import summary
 from ..properties import PROPERTIES
 from ..properties.nested import OUTER, is_nested
@@ -31,7 +32,6 @@ from .document import (
 from .parameters import takes_lists
 
 Json = dict[str, Any]
-_NOISE = ("title", "circuits")
 
 
 def json_schema() -> Json:
@@ -59,7 +59,7 @@ def json_schema() -> Json:
     }
     for registry in (METHODS, ABLATIONS):
         _share_options(schema, registry, registry.what.replace(" ", "-"))
-    return schema
+    return share_repeated(schema)
 
 
 def _named(entry: Json, pattern: str = NAME) -> Json:
@@ -70,23 +70,8 @@ def _of(model: type[BaseModel], prefix: str, definitions: Json) -> Json:
     """A model's schema; the definitions that it needs go under `prefix`, since two models may call theirs the same."""
     schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}")
     for name, definition in schema.pop("$defs", {}).items():
-        definitions[f"{prefix}.{name}"] = _clean(definition)
-    cleaned: Json = _clean(schema)
-    return cleaned
-
-
-def _clean(schema: Any) -> Any:
-    """Without what is only noise to an editor; the names of properties stay whatever they are called."""
-    if isinstance(schema, list):
-        return [_clean(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    cleaned: Json = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs") and isinstance(value, dict):
-            cleaned[key] = {name: _clean(one) for name, one in value.items()}
-        elif key not in _NOISE and not (key == "default" and value is None):
-            cleaned[key] = value if key in ("default", "enum", "const") else _clean(value)
+        definitions[f"{prefix}.{name}"] = without_noise(definition)
+    cleaned: Json = without_noise(schema)
     return cleaned
 
 

@@ -46,6 +46,12 @@ def _others(value: Any, rule: Any, schema: Any, root: Any) -> Iterator[str]:
             yield from faults(value[key], rule, root)
 
 
+def _places(value: Any, rule: Any, schema: Any, root: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for inner, part in zip(value, rule, strict=False):
+            yield from faults(inner, part, root)
+
+
 NUMBER = (int, float)
 
 
@@ -66,6 +72,7 @@ CHECKS: dict[str, Any] = {
     "properties": _object,
     "additionalProperties": _others,
     "items": lambda v, r, s, root: [f for one in v for f in faults(one, r, root)] if isinstance(v, list) else [],
+    "prefixItems": _places,
     "minItems": _when(list, lambda v, r: len(v) >= r),
     "maxItems": _when(list, lambda v, r: len(v) <= r),
     "uniqueItems": _when(list, lambda v, r: all(one not in v[:i] for i, one in enumerate(v))),

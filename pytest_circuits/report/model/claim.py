@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ...core.verdict import REASONS
 from .base import Expectation, Interval, ReportPart, StatedBound, VerdictName
 from .baseline import BaselineComparison
 
@@ -69,7 +70,7 @@ class ClaimRecord(ReportPart):
     verdict: VerdictName
     passed: bool
     reason: str
-    reason_code: str | None = None
+    reason_code: str | None = Field(None, description=f"One of {', '.join(REASONS)}; of an invalid claim, also the code of the error.")
     reason_arguments: dict[str, Any] = Field(default_factory=dict)
     refuted_at: float | None = None
     looks: tuple[Look, ...] = ()

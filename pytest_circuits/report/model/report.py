@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ...core.json_schema import without_noise
 from .base import ReportPart
 from .circuits import CircuitEvidence
 from .claim import ClaimRecord
@@ -28,5 +29,5 @@ class Report(ReportPart):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the document."""
-    schema = Report.model_json_schema(by_alias=True)
+    schema = without_noise(Report.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"pytest-circuits report, version {VERSION}"}

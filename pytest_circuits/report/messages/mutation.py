@@ -23,7 +23,7 @@ def caught_by(caught: Mapping[str, str], names: Mapping[str, str]) -> str:
     """`refuted: a, b; invalid: c`, from the verdict of each node id and the claims' names by node id."""
     parts = []
     for verdict in VERDICT_ORDER:
-        claims = [names[nodeid] for nodeid, given in caught.items() if given == verdict]
+        claims = [names[nodeid] for nodeid, how in caught.items() if how == verdict]
         if claims:
             parts.append(f"{verdict}: {named(claims)}")
     return "; ".join(parts)

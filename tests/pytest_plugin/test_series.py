@@ -180,7 +180,7 @@ def test_pattern(circuits):
     assert [(one.name, one.at) for one in series] == [("run@step-5", 5), ("run@step-10", 10), ("run@step-30", 30)]
     task = circuits.task("pairs.jsonl", name="swap")
     found = series.trajectory(of=stated(task=task, slope=0.01), shape="no_drop")
-    assert found.value == pytest.approx(-0.05) and list(found.tasks) == ["swap"]
+    assert found.value == pytest.approx(-0.05) and list(found.claim.tasks) == ["swap"]
     circuits.check(found, at_most=0.0, claim="rises")
 
 def test_list(circuits):

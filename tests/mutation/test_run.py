@@ -34,6 +34,7 @@ broken:
 PLACES = "--circuits-mutate=zero-head:L0H2,zero-head:L1H0,shuffle-head:in,permute-heads,noise:sigma=0.001,swap-labels"
 
 
+@pytest.mark.extensive
 def test_a_mutant_of_the_planted_head_is_noticed_and_one_of_a_bystander_is_not(project):
     """hero_bloat: L0H2 does the work; L1H0 writes, is read, and changes no answer by a bit."""
     box = project()

@@ -129,6 +129,7 @@ def test_a_terminal_shows_what_is_measured_and_is_left_as_it_was(slow):
     assert [line for line in shown if re.match(r"s\.circuits\.yaml \.\.\s+\[100%\]$", line)], "pytest's own line is whole"
 
 
+@pytest.mark.extensive
 def test_stored_results_show_nothing_and_import_no_tqdm(slow):
     on_a_terminal(slow)
     assert (slow.path / "imported").read_text() == "True"
@@ -136,6 +137,7 @@ def test_stored_results_show_nothing_and_import_no_tqdm(slow):
     assert code == 0 and ASKED not in text and (slow.path / "imported").read_text() == "False"
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("options", "terminal_kind"),
     [(("-n", "2"), {}), ((), {"stderr": False}), ((), {"term": "dumb"})],

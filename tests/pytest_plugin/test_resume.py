@@ -73,6 +73,7 @@ def interrupt(monkeypatch, at):
     return made
 
 
+@pytest.mark.extensive
 def test_a_sweep_that_is_interrupted_at_any_call_gives_the_same_report_when_it_is_run_again(run, monkeypatch):
     run.spec(CLAIMS, header=header("run: {checkpoints: 'run/step-[13]*'}"))
     run.run("--circuits-cache-dir=whole").assert_outcomes(passed=3)
@@ -105,6 +106,7 @@ def test_what_was_measured_before_the_interruption_is_not_measured_again(run, mo
     assert len(before) > 0 and len(again) == 6, "each of six attributions once"
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("at", [1, 8, 20, 31])
 def test_real_models_that_are_interrupted_inside_a_measurement_say_the_same_when_run_again(real, monkeypatch, at):
     """The model call with this number is interrupted: of real models most measurements are several calls."""
@@ -195,6 +197,7 @@ def cut_off(run, sent, wait, *options):
     return started.returncode, output
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(("sent", "wait", "options"), [
     (signal.SIGINT, "measurement", ()),
     (signal.SIGKILL, "measurement", ()),

@@ -121,6 +121,7 @@ def test_refused(circuits):
     assert [len(claim["looks"]) for claim in box.report["claims"]] == [3, 1]
 
 
+@pytest.mark.extensive
 def test_a_run_corrects_its_refutations_wherever_they_were_made(box):
     claims = "\n".join(f"c{i}:\n  stated: {{task: ioi, value: 0.5}}\n  at_least: {bound}" for i, bound in enumerate([0.7, 0.3, 0.3]))
     box.spec(claims, header=header("tiny: {path: model}", TASKS))

@@ -55,6 +55,7 @@ def essence(report):
     return [{k: v for k, v in claim.items() if k != "cost"} for claim in report["claims"]]
 
 
+@pytest.mark.extensive
 def test_workers_give_the_verdicts_of_a_plain_run_and_measure_once(suite):
     suite.run("-p", "no:xdist")
     plain = suite.report
@@ -79,6 +80,7 @@ def test_workers_give_the_verdicts_of_a_plain_run_and_measure_once(suite):
     assert (suite.calls, suite.report["suite"]["cost"]["forwards"]) == ([], 0), "a warm run opens no model in any worker"
 
 
+@pytest.mark.extensive
 def test_a_wrong_spec_stops_all_workers_before_anything_is_measured(suite):
     suite.spec("c:\n  stated: {}", "bad.circuits.yaml")
     suite.spec("c:\n  stated: {valeu: 1}\n  at_least: 0.1", "worse.circuits.yaml")
@@ -93,6 +95,7 @@ def test_a_wrong_spec_stops_all_workers_before_anything_is_measured(suite):
     assert len(suite.report["claims"]) == 26
 
 
+@pytest.mark.extensive
 def test_a_model_on_the_command_line_that_no_spec_has_is_a_usage_error_with_workers_too(suite):
     result = suite.run("-n", "2", "--circuits-model=tinny=model")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -102,6 +105,7 @@ def test_a_model_on_the_command_line_that_no_spec_has_is_a_usage_error_with_work
     assert suite.run("-n", "2", "--circuits-model=tiny=model", "one.circuits.yaml", "-k", "many").ret == 0
 
 
+@pytest.mark.extensive
 def test_workers_share_measurements_that_are_not_kept(suite, monkeypatch):
     scratch = suite.path / "tmp"
     scratch.mkdir()
@@ -112,6 +116,7 @@ def test_workers_share_measurements_that_are_not_kept(suite, monkeypatch):
     assert [p for p in scratch.iterdir() if p.name.startswith("pytest-circuits")] == []
 
 
+@pytest.mark.extensive
 def test_a_real_measurement_is_made_once_by_two_workers(real):
     real.spec("""
 shared:

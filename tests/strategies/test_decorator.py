@@ -50,6 +50,7 @@ def forwards(circuits):
     return project.result
 
 
+@pytest.mark.extensive
 def test_a_test_that_holds_costs_a_few_forwards(project):
     """Two lengths of prompts: two batches each for the intact and the changed model, and again for what `assume` brought up."""
     run(project, FLIPS.format(model="plain")).assert_outcomes(passed=1)
@@ -144,6 +145,7 @@ def test_only_one_matters(circuits, pair, units):
     assert project.forwards <= 20
 
 
+@pytest.mark.extensive
 def test_the_smallest_set_that_does_harm_is_found(project):
     source = """
 UNITS = [f"L{layer}{tail}" for layer in range(3) for tail in ("H0", "H1", "H2", "H3", "MLP")]
@@ -292,6 +294,7 @@ def test_flips(circuits, pair):
     assert project.forwards <= 60
 
 
+@pytest.mark.extensive
 def test_an_error_of_some_examples_is_theirs_alone(project):
     """Components that do not exist, drawn beside others: a test may expect that, and one that does not is shown the example."""
     source = """

@@ -111,6 +111,7 @@ def test_pairs_shrink_to_the_first_words_and_the_smallest_numbers(name, paramete
     assert (found.clean, found.answer) == (clean, answer)
 
 
+@pytest.mark.extensive
 def test_shrinking_keeps_what_matters_and_drops_the_rest():
     found = smallest(cs.prompt_pairs("ioi"), lambda pair: "Rose" in pair.clean and "library" in pair.clean)
     assert found.clean == "When Mary and Rose went to the library, Mary gave a drink to"

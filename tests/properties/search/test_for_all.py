@@ -24,6 +24,7 @@ def fields(found):
     return {key: found[key] for key in SMALLEST}
 
 
+@pytest.mark.extensive
 def test_a_planted_counterexample_is_found_and_shrunk_to_the_smallest_one(project):
     """Two of eight countries have a spare: the first of these, the first template and the first other country are the smallest."""
     record = project.run(claim=FLIPS)
@@ -355,6 +356,7 @@ def test_sets_that_the_model_cannot_have_make_the_claim_invalid(project, claim, 
     assert record["verdict"] == "invalid" and message in record["reason"]
 
 
+@pytest.mark.extensive
 def test_every_xdist_worker_has_the_same_tests_and_none_measures_what_is_stored(project):
     alone = project.run(claim=FLIPS, model="plain")
     result = project.pytester.runpytest_subprocess(

@@ -74,6 +74,7 @@ def whole_effects(model, task) -> np.ndarray:
     )
 
 
+@pytest.mark.extensive
 @every_architecture
 def test_ig_over_a_sublayer_sums_to_the_effect_of_patching_it(name):
     """Heads of a layer, MLPs and neurons; with prefix reuse and, under a user's hook, without."""

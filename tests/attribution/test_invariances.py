@@ -80,6 +80,7 @@ def test_padding_tokens_never_reach_the_model():
     assert seen and set(seen) <= real and "attention_mask" not in keys
 
 
+@pytest.mark.extensive
 @few
 @given(some_model, st.integers(0, 10**6))
 def test_attribution_is_linear_in_the_metric(name, seed):
@@ -177,6 +178,7 @@ def permute_heads(model, layer: int, order) -> None:
             reorder(getattr(parts.attn[layer], f"{which}_norm").weight, rows, 0)
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", NAMES)
 def test_permuting_heads_with_their_projections_permutes_scores(name):
     """Across groups and inside a group; q/k norms and biases included."""

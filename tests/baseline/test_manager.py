@@ -238,6 +238,7 @@ def test_it(circuits):
     assert sorted(p.name for p in written.path.iterdir() if "baseline" in p.name) == ["s.circuits.baseline.json"]
 
 
+@pytest.mark.extensive
 def test_neither_help_nor_collection_needs_more_than_before(written):
     written.pytester.makeconftest("")
     code = "import sys, pytest; pytest.main(['--collect-only', '-q']); assert not {'numpy', 'torch', 'scipy'} & set(sys.modules), 'heavy'"

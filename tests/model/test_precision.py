@@ -15,6 +15,7 @@ from tests.fakes.plain_hooks import NAMES
 METHODS = ("eap", "atp", "eap_ig", "ig_activations", "relp", "gradient", "weight_gradient", "exact")
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize(
     ("name", "dtype", "tolerance"),
     [*((n, torch.bfloat16, 0.15) for n in NAMES), *((n, torch.float16, 0.04) for n in ("llama", "gpt2", "gpt_neox"))],

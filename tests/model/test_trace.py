@@ -100,6 +100,7 @@ def test_a_call_leaves_no_trace(name, call):
         assert {"mlp", "norm"} <= set(seen)
 
 
+@pytest.mark.extensive
 @every_call
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_in_the_middle_leaves_no_trace(call, error):
@@ -178,6 +179,7 @@ def test_calls_work_without_grad_mode_and_in_inference_mode(call, context):
             assert np.array_equal(getattr(plain, field), getattr(found, field))
 
 
+@pytest.mark.extensive
 @every_call
 @pytest.mark.parametrize("name", ["llama", "gpt2", "gpt_neox"])
 def test_dropout_is_off_during_a_measurement(name, call):
@@ -216,6 +218,7 @@ def test_two_models_do_not_disturb_each_other():
                 assert np.array_equal(getattr(found, field), getattr(expected, field))
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("place", ["embedding", "final_norm", "mlp"])
 def test_a_nested_measurement_of_the_same_model_gives_the_same_numbers(place):
     """A hook of the user's that measures the model while it is being measured: neither sees the other."""

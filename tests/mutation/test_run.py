@@ -69,6 +69,7 @@ by-name:
     assert box.mutants["zero-head:L1H0"]["status"] == "equivalent" and box.mutation["score"] == 1.0
 
 
+@pytest.mark.extensive
 def test_nothing_on_disk_changes_and_a_second_run_says_the_same_without_torch(project, planted):
     """The measurements of mutants are kept under fingerprints of their own; the intact model's stay what they were."""
     box = project()
@@ -180,6 +181,7 @@ def test_wrong_options_are_usage_errors(project, arguments, told):
     assert result.ret == 4 and told in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.extensive
 def test_workers_are_not_used_and_the_report_says_so(project):
     box = project()
     box.spec(NECESSARY)

@@ -119,6 +119,7 @@ def screen(text, width=100):
     return ["".join(line).rstrip() for line in lines]
 
 
+@pytest.mark.extensive
 def test_a_terminal_shows_what_is_measured_and_is_left_as_it_was(slow):
     text, code = on_a_terminal(slow)
     assert code == 0, text
@@ -148,6 +149,7 @@ def test_no_progress_where_it_would_be_in_the_way(slow, options, terminal_kind):
     assert code == 0 and ASKED not in text and "1 passed" not in text and "2 passed" in text
 
 
+@pytest.mark.extensive
 def test_captured_output_has_no_progress(slow):
     done = subprocess.run(
         [sys.executable, "-m", "pytest"], cwd=slow.path, capture_output=True, text=True, env={**os.environ, "TERM": "xterm"}

@@ -56,6 +56,7 @@ def streams():
     return {name: pairs(name) for name in SMALL}
 
 
+@pytest.mark.extensive
 @pytest.mark.parametrize("name", SMALL)
 def test_what_is_drawn_is_what_the_task_could_have_made(name, streams):
     """All of it where the stream has the whole grammar, else each in form and content but for the words."""

@@ -253,6 +253,7 @@ def test_pairs_that_do_not_fit_the_tokenizer_are_left_out(project):
     assert record["n"] == 60 - record["details"]["independent_draws"]["unfit"]
 
 
+@pytest.mark.extensive
 def test_profiles_seeds_and_phases_of_hypothesis_count(project):
     project.pytester.makeconftest("""
 from hypothesis import Phase, settings

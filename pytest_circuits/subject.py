@@ -1,8 +1,8 @@
-"""A model opened for measuring: the front door of the torch side.
+"""A model opened for measuring: the entry point of the torch side.
 
 subject = open_model("models/multitask-llama")
-found = subject.attribute(load_task("ioi", n=64), method="eap")
-found.circuits("10%").shared(0.95)
+attribution = subject.attribute(load_task("ioi", n=64), method="eap")
+attribution.circuits("10%").shared(0.95)
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Examples = Sequence[int] | None
 
 
 class Subject:
-    """An untouched Hugging Face model, its tokenizer, and what can be measured on it.
+    """An unmodified Hugging Face model with its tokenizer, and the measurements on it.
 
-    `anatomy` says where heads, MLPs and neurons are; `fingerprint` is a digest of config and weights. Every measurement
-    leaves the model as it was: hooks, mode, flags, gradients, weights.
+    `anatomy` locates heads, MLPs and neurons; `fingerprint` is a digest of config and weights. Every measurement
+    leaves the model unchanged: hooks, mode, flags, gradients, weights.
     """
 
     def __init__(self, model: nn.Module, tokenizer: Any = None, name: str = "") -> None:
@@ -56,7 +56,7 @@ class Subject:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of config and weights as they are now; read anew only when they may have changed."""
+        """A digest of the current config and weights, recomputed only when they may have changed."""
         return self._digest.now()
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Subject:
 
     @property
     def behaviour(self) -> str:
-        """A digest of what weights and config do not tell: buffers, attributes, hooks. For telling models in memory apart."""
+        """A digest of buffers, attributes and hooks, which distinguishes models in memory with equal weights and config."""
         return behaviour_digest(self.model)
 
     @property
@@ -109,9 +109,9 @@ class Subject:
         """Attribution scores of every unit on every example; see `pytest_circuits.attribution` for the methods.
 
         Returns scores float32 [n_examples, n_units]; with `reduce="mean"` one row, the signed mean; with `top` only the
-        strongest units of each example are kept, whatever their number in all. `examples` picks some of the task's examples by
-        index; `options` are the method's own (steps, positions, normalisation …). Scores do not depend on the batch
-        size. Raises `OptionError`, `TaskError`, `MeasurementError`.
+        strongest units of each example are stored, so memory does not grow with all units. `examples` selects examples of the
+        task by index; `options` are those of the method (steps, positions, normalisation …). Scores do not depend on the
+        batch size. Raises `OptionError`, `TaskError`, `MeasurementError`.
         """
         encoded = self.encode(task)
         call = AttributeOptions(metric, level, batch_size, _chosen(encoded, examples), reduce, options, top)
@@ -131,10 +131,10 @@ class Subject:
     ) -> Outcome:
         """Ablate a set of units (`remove`), or everything but a set (`keep`), on every example.
 
-        Units are all components, all neurons, or all edges; `keep=[]` is at the level that the option `level` says (component).
+        Units are all components, all neurons, or all edges; `keep=[]` is at the level in the option `level` (component).
         With neurons the universe of `keep` is the MLP neurons and attention stays live. A name with a position, `L1N7@-1`, is
-        replaced at that position only. Of a removed edge's reader, and of no other, the stream is read with the source's current
-        contribution exchanged for the replacement's; what follows is recomputed. Returns an `Outcome` of [n_examples] arrays
+        replaced at that position only. The reader of a removed edge, and no other, reads the stream with the source's current
+        contribution replaced; what follows is recomputed. Returns an `Outcome` of [n_examples] arrays
         with the intact model as its `baseline`. `reference` are the examples that a mean ablation takes its means over (default:
         the ablated ones). Raises `UnitError` for an unknown name.
         """
@@ -144,10 +144,10 @@ class Subject:
         level = options.pop("level", None) or level_of(names)
         shared: dict[str, Any] = {"level": level, "metric": metric, "batch_size": batch_size, "examples": examples, "reference": reference}
         mode = "remove" if remove is not None else "keep"
-        found = self.ablate_many(task, [names], mode, kind, **shared, **options)
+        outcome = self.ablate_many(task, [names], mode, kind, **shared, **options)
         intact = self.ablate_many(task, [()], "remove", "zero", **{**shared, "level": "component"})
         return Outcome(
-            found.correct[0], found.metric[0], found.log_prob[0], Outcome(intact.correct[0], intact.metric[0], intact.log_prob[0])
+            outcome.correct[0], outcome.metric[0], outcome.log_prob[0], Outcome(intact.correct[0], intact.metric[0], intact.log_prob[0])
         )
 
     def ablate_many(
@@ -165,7 +165,7 @@ class Subject:
     ) -> Outcome:
         """Several sets at once, stacked in one batch; arrays [n_sets, n_examples]. An empty removed set is the intact model bit for bit.
 
-        With the option `each` the i-th set is ablated on the i-th example and on no other; arrays [1, n_examples].
+        With the option `each` the i-th set is ablated on the i-th example only; arrays [1, n_examples].
         """
         site, each = options.pop("site", "mlp_activation"), options.pop("each", False)
         chosen, encoded = with_options(ABLATIONS.get(kind), options), self.encode(task)
@@ -183,10 +183,10 @@ class Subject:
         metric: str = "logit_diff",
         **options: Any,
     ) -> TrialAnswer:
-        """What the model answers to one pair with some components removed, or all others; `.intact` is the model as it is.
+        """The model's answer to one pair with some components removed, or all others; `.intact` is that of the intact model.
 
-        `like`: the task whose way of scoring applies; without it the answer is compared with the foils if there are any, else with the
-        whole vocabulary. Raises as `ablate`; `OptionError` for kinds that take values from other prompts.
+        `like`: the task whose scoring applies; without it the answer is compared with the foils if there are any, else with the
+        whole vocabulary. Raises as `ablate`, and `OptionError` for kinds that take values from other prompts.
         """
         units = {"remove": None if remove is None else _names(remove), "keep": None if keep is None else _names(keep)}
         trial = trial_of(pair, units["remove"], units["keep"], kind, metric, options, like)
@@ -205,7 +205,7 @@ class Subject:
         reference: Examples = None,
         **options: Any,
     ) -> SweepOutcome:
-        """Exact effect of every component on its own; arrays [n_examples, n_components] with the intact model as `baseline`."""
+        """Exact effect of every component by itself; arrays [n_examples, n_components] with the intact model as `baseline`."""
         chosen, encoded = with_options(ABLATIONS.get(kind), options), self.encode(task)
         rows, others = _chosen(encoded, examples), _chosen(encoded, examples if reference is None else reference)
         return sweep(self._runner, encoded, chosen, metric, batch_size, rows, others)
@@ -227,9 +227,9 @@ class Subject:
         examples: Examples = None,
         batch_size: int | None = None,
     ) -> Conservation:
-        """Does relevance in the residual stream add up to the metric? Σ x·∂f/∂x at every layer boundary, and the biases' terms.
+        """Whether relevance in the residual stream adds up to the metric: Σ x·∂f/∂x at every layer boundary, and the biases' terms.
 
-        rules: relp (its replacement model, where they add up) or none (the model's own gradient, where they do not). Raises
+        rules: relp (the replacement model, where they add up) or none (the model's own gradient, where they do not). Raises
         `OptionError` for metrics that are not homogeneous in the logits.
         """
         encoded = self.encode(task)
@@ -237,25 +237,25 @@ class Subject:
 
 
 def _chosen(task: EncodedTask, examples: Examples) -> Examples:
-    """Example numbers as plain ints. Raises `OptionError` for none at all, and for one that the task does not have."""
+    """Example numbers as plain ints. Raises `OptionError` for an empty selection, and for a number that the task does not have."""
     if examples is None:
         return None
     if any(type(i).__name__ in ("bool", "bool_") for i in examples):
-        raise OptionError("examples are chosen by their numbers, not by a mask; use numpy.flatnonzero(mask)")
+        raise OptionError("examples are selected by number, not by a mask; use numpy.flatnonzero(mask)")
     try:
         rows = [index(i) for i in examples]
     except TypeError as problem:
-        raise OptionError(f"examples are chosen by their numbers, a list of integers: {problem}") from None
+        raise OptionError(f"examples are selected by number, with a list of integers: {problem}") from None
     wrong = next((i for i in rows if not 0 <= i < task.n), None)
     if wrong is not None:
         raise OptionError(f"example {wrong} does not exist: task {task.name!r} has examples 0–{task.n - 1}")
     if not rows:
-        raise OptionError(f"no examples were chosen: task {task.name!r} has {task.n}; leave out examples to take all of them")
+        raise OptionError(f"no examples are selected: task {task.name!r} has {task.n}; leave out examples to take all of them")
     return rows
 
 
 def _names(units: Iterable[str] | None) -> tuple[str, ...]:
-    """A set of unit names. Raises `UnitError` for a single name in place of a list."""
+    """A set of unit names. Raises `UnitError` for a single name instead of a list."""
     if isinstance(units, str):
         raise UnitError(f"a set of units is a list of names, write [{units!r}]")
     return tuple(units if units is not None else ())
@@ -273,9 +273,9 @@ def open_model(
     """Open a directory, a hub id, or a model that is already in memory.
 
     dtype: name of a torch dtype; default the checkpoint's own. device: default the CPU. A module in memory is used as it is:
-    giving it another dtype, device or revision is refused, since that would change the caller's model. `check` compares the model with
+    another dtype, device or revision is refused, since it would change the caller's model. `check` compares the model with
     its anatomy numerically, on a few tokens (see `pytest_circuits.inspection.self_check`). Raises `ModelError` for a model that is missing,
-    incomplete, of an architecture that can neither be known nor probed, or that fails the check.
+    incomplete, of an architecture that is neither known nor can be probed, or that fails the check.
     """
     if isinstance(path_or_module, nn.Module):
         if revision is not None:
@@ -286,7 +286,7 @@ def open_model(
         wanted = dtype_of(dtype)
         if (device is not None and first.device.type != str(device).split(":")[0]) or wanted not in (None, first.dtype):
             raise OptionError(
-                f"the model in memory is {first.dtype} on {first.device}; convert it yourself, the caller's model is not touched"
+                f"the model in memory is {first.dtype} on {first.device}; convert it first, since the caller's model is never changed"
             )
         return _checked(Subject(path_or_module, tokenizer), check)
     if not isinstance(path_or_module, (str,)) and not hasattr(path_or_module, "__fspath__"):
@@ -297,6 +297,6 @@ def open_model(
 
 
 def _checked(subject: Subject, check: bool) -> Subject:
-    if check and not subject.anatomy.probed:  # probing has checked what it found
+    if check and not subject.anatomy.probed:  # probing includes the check
         self_check(subject.anatomy)
     return subject

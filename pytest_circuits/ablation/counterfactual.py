@@ -16,6 +16,6 @@ class Counterfactual(Ablation):
 
     name: ClassVar[str] = "counterfactual"
 
-    def prepare(self, setting: AblationContext) -> Replace:
+    def prepare(self, context: AblationContext) -> Replace:
         """Corrupt activations of each batch."""
-        return lambda batch: setting.runner.activations(batch.corrupt, setting.sites)
+        return lambda batch: context.runner.activations(batch.corrupt, context.sites)

@@ -1,4 +1,4 @@
-"""Outcomes under ablation where every example has a set of its own: one row of a batch each."""
+"""Outcomes under ablation with a different set for every example, one row of a batch each."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def ablate_each(
     kind.check_level(level)
     n = task.n if examples is None else len(examples)
     if len(sets) != n:
-        raise OptionError(f"each example needs a set of its own: {n} examples, {len(sets)} sets")
+        raise OptionError(f"each example needs exactly one set: {n} examples, {len(sets)} sets")
     chosen = sets_of(runner, task, sets, mode, level, site, examples)
     if not isinstance(chosen, UnitSets) or chosen.spots:
-        raise OptionError("a set for each example is made of components or neurons, without positions")
+        raise OptionError("sets per example are of components or neurons, without positions")
     masks = ~chosen.masks if chosen.keep else chosen.masks
-    setting = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
+    context = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
     ledger = OutcomeLedger(1, n, metric)
     with measuring(runner.model):
-        values = kind.prepare(setting)
-        places = kind.places(setting)
-        for plain in batches(task, setting.size(examples), runner.device, runner.vocabulary, examples):
+        values = kind.prepare(context)
+        places = kind.places(context)
+        for plain in batches(task, context.size(examples), runner.device, runner.vocabulary, examples):
             batch = with_intact(runner, plain, metric, None)
-            own = masks[batch.rows].to(runner.device)[None, :, None]
+            row_masks = masks[batch.rows].to(runner.device)[None, :, None]
             with torch.no_grad():
-                logits = edited_logits(runner, batch, places, own, values(batch))
+                logits = edited_logits(runner, batch, places, row_masks, values(batch))
             ledger.write([0], batch.rows, logits, batch.targets)
     return ledger.outcome()

@@ -1,9 +1,9 @@
-"""Replacing edges: a reader sees the residual stream with some components' contributions exchanged, all others see it as it is.
+"""Replacing edges: one reader reads the residual stream with some components' contributions replaced; all others read it unchanged.
 
 Each reader of removed edges is computed from its own stream, x + Σ (replacement − current contribution) over the removed
 sources, through its norm; what follows is recomputed, so contributions further down are those of the changed run. Where a
-post-norm stands between a component and the stream, both contributions go through it with its scale in the changed run as
-it is: the scale belongs to the sublayer as a whole, whose output is not changed by what one reader sees of it.
+post-norm stands between a component and the stream, both contributions go through it with its scale in the changed run:
+the scale belongs to the sublayer as a whole, whose output does not depend on a single reader.
 """
 
 from __future__ import annotations
@@ -28,26 +28,25 @@ from ..model.sites import Site
 def edge_logits(runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tensor, values: Sequence[Tensor]) -> Tensor:
     """Logits of a batch under each of several sets of replaced edges, masks bool [sets, edges]; rows are sets × examples, sets outermost.
 
-    `values` are the replacements at the components' sites. Where a set replaces no edge of a reader, that reader computes what
-    it always does.
+    `values` are the replacements at the components' sites. A reader without replaced edges in a set is left alone.
     """
     surgery = _Surgery(runner.anatomy, masks.to(runner.device), len(batch))
-    with torch.no_grad(), Hooks() as taps:
-        surgery.install(taps, sites, values)
+    with torch.no_grad(), Hooks() as hooks:
+        surgery.install(hooks, sites, values)
         return runner.logits(batch.clean.repeat(len(masks), 1), batch.tail)
 
 
 def rows_of_edges(anatomy: Anatomy, masks: Tensor) -> int:
-    """How many plain rows a row of `edge_logits` counts for in memory: it holds a d_model vector for each removed source."""
+    """The memory of a row of `edge_logits` in plain rows: it holds a d_model vector for each removed source."""
     return 1 + ceil(len(_removed(anatomy, masks)) / len(anatomy.blocks))
 
 
 def _removed(anatomy: Anatomy, masks: Tensor) -> list[int]:
-    """The components that some set removes some edge of."""
-    found = torch.zeros(anatomy.universe.components, dtype=torch.bool)
+    """The components with an edge that some set removes."""
+    is_removed = torch.zeros(anatomy.universe.components, dtype=torch.bool)
     for reader in anatomy.universe.edges.readers:
-        found[: reader.sources] |= masks[:, reader.columns].any(0).cpu()
-    return [int(i) for i in found.nonzero()]
+        is_removed[: reader.sources] |= masks[:, reader.columns].any(0).cpu()
+    return [int(i) for i in is_removed.nonzero()]
 
 
 class _Surgery:
@@ -59,21 +58,21 @@ class _Surgery:
         self.exchanged: list[tuple[Tensor, Tensor]] = []  # components, and replacement − contribution [sets, components, rows·T·d]
         self._inside = False
 
-    def install(self, taps: Hooks, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
+    def install(self, hooks: Hooks, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
         """Watch the removed sources, and change what the readers read."""
         for site, value in zip(sites, values, strict=True):
             mine = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
             if mine:
-                site.hook(taps, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
-                self._post_norm(taps, site)
+                site.hook(hooks, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
+                self._post_norm(hooks, site)
         live = [r for r in self.anatomy.universe.edges.readers if bool(self.masks[:, r.columns].any())]
         for block in self.anatomy.blocks:
             here = [r for r in live if r.layer == block.index]
-            self._attention(taps, block, [r for r in here if r.part in "qkv"])
-            self._mlp(taps, block, [r for r in here if r.part == "mlp"])
+            self._attention(hooks, block, [r for r in here if r.part in "qkv"])
+            self._mlp(hooks, block, [r for r in here if r.part == "mlp"])
         if live and live[-1].part == "logits":
             pattern = self.masks[:, live[-1].columns]
-            taps.on_input(self.anatomy.final_norm_module, lambda x: self._put(x, pattern, self._moved(x, pattern)), "final norm")
+            hooks.on_input(self.anatomy.final_norm_module, lambda x: self._put(x, pattern, self._moved(x, pattern)), "final norm")
 
     def _guarded(self, edit: Edit) -> Edit:
         """An edit that leaves alone the calls that this surgery makes itself."""
@@ -103,7 +102,7 @@ class _Surgery:
         change = change * site.block.scale
         self.exchanged.append((units + site.columns.start, change.flatten(2)))
 
-    def _post_norm(self, taps: Hooks, site: Site) -> None:
+    def _post_norm(self, hooks: Hooks, site: Site) -> None:
         """Take what `_exchange` notes of a site through the post-norm that follows it."""
         module = site.block.attention_post_norm if site.kind == "heads" else site.block.mlp_post_norm
         if module is None:
@@ -118,7 +117,7 @@ class _Surgery:
                 part = part - part.mean(-1, keepdim=True)
             self.exchanged[-1] = (components, (part * (r[:, None] * norm.weight)).flatten(2))
 
-        taps.on_input(module, self._guarded(scale), f"post-norm of layer {site.layer}")
+        hooks.on_input(module, self._guarded(scale), f"post-norm of layer {site.layer}")
 
     def _moved(self, x: Tensor, pattern: Tensor) -> Tensor:
         """The stream [rows, T, d] of the sets that replace any of a reader's edges, as it sees it; `pattern` [sets, sources]."""
@@ -145,20 +144,20 @@ class _Surgery:
             out[sets] = kept
         return out.flatten(0, 1)
 
-    def _attention(self, taps: Hooks, block: Block, readers: list[EdgeReader]) -> None:
+    def _attention(self, hooks: Hooks, block: Block, readers: list[EdgeReader]) -> None:
         """Queries, keys and values of a layer, projection by projection."""
         modules = {id(block.readers[r.part].module): block.readers[r.part].module for r in readers}
         for key, module in modules.items():
             mine = [r for r in readers if id(block.readers[r.part].module) == key]
             what = f"{mine[0].part} projection of layer {block.index}"
-            stream = self._stream(taps, block.attention_norm or module, f"stream of the {what}")
+            stream = self._stream(hooks, block.attention_norm or module, f"stream of the {what}")
             edit: Edit = lambda y, b=block, p=module, m=mine, x=stream: self._project(b, p, m, x[0], y)  # type: ignore[misc]  # noqa: E731
-            taps.on_output(module, self._guarded(edit), what)
+            hooks.on_output(module, self._guarded(edit), what)
 
-    def _stream(self, taps: Hooks, module: nn.Module, label: str) -> list[Tensor]:
+    def _stream(self, hooks: Hooks, module: nn.Module, label: str) -> list[Tensor]:
         """What a module reads, in a list that holds it once the module was called."""
         kept: list[Tensor] = []
-        taps.on_input(module, self._guarded(lambda x: kept.__setitem__(slice(None), [x])), label)
+        hooks.on_input(module, self._guarded(lambda x: kept.__setitem__(slice(None), [x])), label)
         return kept
 
     def _project(self, block: Block, module: nn.Module, readers: list[EdgeReader], x: Tensor, y: Tensor) -> Tensor:
@@ -174,19 +173,19 @@ class _Surgery:
             y = self._put(y, pattern, new, columns)
         return y
 
-    def _mlp(self, taps: Hooks, block: Block, readers: list[EdgeReader]) -> None:
+    def _mlp(self, hooks: Hooks, block: Block, readers: list[EdgeReader]) -> None:
         """The input of a layer's MLP."""
         if not readers:
             return
         pattern = self.masks[:, readers[0].columns]
-        stream = None if block.mlp_norm is None else self._stream(taps, block.mlp_norm, f"MLP norm of layer {block.index}")
+        stream = None if block.mlp_norm is None else self._stream(hooks, block.mlp_norm, f"MLP norm of layer {block.index}")
 
         def read(y: Tensor) -> Tensor:
             with self._own_calls():
                 new = _normed(block.mlp_norm, self._moved(y if stream is None else stream[0], pattern))
             return self._put(y, pattern, new)
 
-        taps.on_input(block.mlp, self._guarded(read), f"MLP of layer {block.index}")
+        hooks.on_input(block.mlp, self._guarded(read), f"MLP of layer {block.index}")
 
 
 def _normed(norm: nn.Module | None, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What an ablation kind is: where the values come from that ablated units are replaced with."""
+"""Ablation kinds: where the values come from that replace ablated units."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Replace = Callable[[Batch], Sequence[Tensor | Change]]
 
 @dataclass(frozen=True)
 class AblationContext:
-    """What an ablation runs on. `examples` are ablated; `reference` are the examples that means are taken over (None: all)."""
+    """The inputs of an ablation. `examples` are ablated; `reference` are the examples that means are taken over (None: all)."""
 
     runner: Runner
     task: EncodedTask
@@ -37,22 +37,22 @@ class AblationContext:
 
 
 class Ablation:
-    """Base of ablation kinds: `prepare` measures what is needed once and returns, for each batch, one value a site: a tensor that
-    broadcasts to [batch, T, units, width], or a function from the activations [sets, batch, T, units, width] of the changed run.
+    """Base of ablation kinds. `prepare` measures what it needs once, and returns for each batch one value per site: a tensor that
+    broadcasts to [batch, T, units, width], or a function of the activations [sets, batch, T, units, width] of the changed run.
     """
 
     name: ClassVar[str]
     levels: ClassVar[tuple[str, ...]] = ("component", "neuron", "edge")
 
-    def places(self, setting: AblationContext) -> list[Site]:
-        """Where the values are put, one place a site of `setting`; by default these sites themselves."""
-        return setting.sites
+    def places(self, context: AblationContext) -> list[Site]:
+        """The places of the values, one per site of `context`; by default the sites themselves."""
+        return context.sites
 
     def check_level(self, level: str) -> None:
         """Raise `OptionError` for a level that the kind does not work at."""
         if level not in self.levels:
             raise OptionError(f"{self.name} ablation does not work at level {level!r}; {suggestion(level, self.levels)}")
 
-    def prepare(self, setting: AblationContext) -> Replace:
-        """Values for the batches of `setting`."""
+    def prepare(self, context: AblationContext) -> Replace:
+        """Values for the batches of `context`."""
         raise NotImplementedError

@@ -23,10 +23,10 @@ class Resample(Ablation):
     seed: int = 0
     name: ClassVar[str] = "resample"
 
-    def prepare(self, setting: AblationContext) -> Replace:
+    def prepare(self, context: AblationContext) -> Replace:
         """Activations of each example's donor."""
-        task = setting.task
-        chosen = list(range(task.n)) if setting.examples is None else [int(i) for i in setting.examples]
+        task = context.task
+        chosen = list(range(task.n)) if context.examples is None else [int(i) for i in context.examples]
         by_length: dict[int, list[int]] = {}
         for i in range(task.n):
             by_length.setdefault(len(task.clean[i]), []).append(i)
@@ -38,12 +38,12 @@ class Resample(Ablation):
                     f"resample ablation: example {i} is the only one with {len(task.clean[i])} tokens, so it has no donor; "
                     "add examples of that length, or use mean ablation"
                 )
-            # one generator an example: a donor does not depend on which other examples are ablated
+            # one generator per example, so that a donor does not depend on the other examples
             pick = int(np.random.default_rng([self.seed, i]).integers(len(pool) - 1))
             donors.append(pool[pick + (pick >= pool.index(i))])
 
         def values(batch: Batch) -> list[Tensor]:
-            ids = torch.tensor([task.clean[donors[int(row)]] for row in batch.rows], device=setting.runner.device)
-            return setting.runner.activations(ids, setting.sites)
+            ids = torch.tensor([task.clean[donors[int(row)]] for row in batch.rows], device=context.runner.device)
+            return context.runner.activations(ids, context.sites)
 
         return values

@@ -31,11 +31,11 @@ class OutcomeLedger:
 
     def write(self, sets: Sequence[int], rows: Tensor, logits: Tensor, targets: Targets) -> None:
         """Score logits [sets·examples, …] (sets outermost)."""
-        where = np.ix_(np.asarray(sets), rows.numpy())
-        many = targets.repeat(len(sets))
+        cells = np.ix_(np.asarray(sets), rows.numpy())
+        repeated = targets.repeat(len(sets))
         for name, function in (("metric", metric_function(self.metric_name)), ("log_prob", log_prob), ("correct", correct)):
-            values = function(logits, many).view(len(sets), -1).cpu().numpy()
-            getattr(self, name)[where] = values
+            values = function(logits, repeated).view(len(sets), -1).cpu().numpy()
+            getattr(self, name)[cells] = values
 
     def outcome(self, baseline: Outcome | None = None) -> Outcome:
         """The collected arrays. Raises `MeasurementError` when a value is missing or not finite."""
@@ -63,19 +63,19 @@ def ablate(
     """Outcomes of several sets of unit names; arrays [n_sets, n_examples].
 
     A set that replaces nothing is the intact model itself, bit for bit. At neuron level the universe is the MLP neurons:
-    attention stays live. Names of components and neurons may have a position: then only that position is replaced, and
-    nothing on an example that does not have it. Raises `UnitError` for a name that the model does not have.
+    attention stays live. Names of components and neurons may have a position: then only that position is replaced, on
+    examples that have it. Raises `UnitError` for a name that the model does not have.
     """
     kind.check_level(level)
     chosen = sets_of(runner, task, sets, mode, level, site, examples)
     touched = chosen.touched()
     intact, changed = ([i for i, hit in enumerate(touched) if hit is wanted] for wanted in (False, True))
-    setting = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
+    context = AblationContext(runner, task, chosen.sites, examples, reference, batch_size)
     ledger = OutcomeLedger(len(sets), task.n if examples is None else len(examples), metric)
-    size = setting.size(examples)
+    size = context.size(examples)
     with measuring(runner.model):
-        values = kind.prepare(setting) if changed else None
-        chosen.sites = kind.places(setting)
+        values = kind.prepare(context) if changed else None
+        chosen.sites = kind.places(context)
         for plain in batches(task, size, runner.device, runner.vocabulary, examples):
             logits = None
             if intact:
@@ -88,6 +88,6 @@ def ablate(
                 replacements = values(batch)
                 stack = chosen.rows(size, batch)
                 for begin in range(0, len(changed), stack):
-                    these = changed[begin : begin + stack]
-                    ledger.write(these, batch.rows, chosen.logits(batch, these, replacements), batch.targets)
+                    stacked = changed[begin : begin + stack]
+                    ledger.write(stacked, batch.rows, chosen.logits(batch, stacked, replacements), batch.targets)
     return ledger.outcome()

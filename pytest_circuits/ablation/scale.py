@@ -16,9 +16,9 @@ FACTS: dict[str, Any] = {"options": {"factor": None}, "levels": ("component", "n
 
 @dataclass(frozen=True)
 class Scale(Ablation):
-    """Units are multiplied by `factor` at all positions: 0 is zero ablation, −1 turns them round, 2 doubles them (steering).
+    """Units are multiplied by `factor` at all positions: 0 is zero ablation, −1 flips the sign, 2 doubles them (steering).
 
-    What is multiplied is the unit's activation in the changed run, after whatever was done to the layers below. A factor of 1 would
+    The factor applies to the unit's activation in the changed run, after the changes in the layers below. A factor of 1 would
     change nothing and is refused.
     """
 
@@ -28,20 +28,18 @@ class Scale(Ablation):
 
     def __post_init__(self) -> None:
         if self.factor is None:
-            raise OptionError("scale needs the option factor, by which units are multiplied; for instance factor: 0.5")
+            raise OptionError("scale needs the option factor, which units are multiplied by; for instance factor: 0.5")
         if isinstance(self.factor, bool) or not isinstance(self.factor, (int, float)) or not isfinite(self.factor):
             raise OptionError(f"scale: factor must be a finite number, got {self.factor!r}")
         if self.factor == 1:
-            raise OptionError(
-                "scale: a factor of 1 leaves every unit as it is, so nothing would be ablated; the intact model is the baseline"
-            )
+            raise OptionError("scale: a factor of 1 changes nothing; the intact model is measured anyway, as the baseline")
 
-    def prepare(self, setting: AblationContext) -> Replace:
+    def prepare(self, context: AblationContext) -> Replace:
         """A multiplication at each site."""
         factor = float(self.factor or 0.0)
 
         def multiplied(x: Tensor) -> Tensor:
             return x * factor
 
-        changes: list[Tensor | Change] = [multiplied] * len(setting.sites)
+        changes: list[Tensor | Change] = [multiplied] * len(context.sites)
         return lambda _batch: changes

@@ -1,4 +1,4 @@
-"""Sets of units as an intervention: which of them each set has replaced, and the logits of a batch under several sets at once."""
+"""Sets of units as an intervention: the units that each set replaces, and the logits of a batch under several sets at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .stacked import edited_logits, replaced_masks
 
 
 class Sets(Protocol):
-    """Several sets of units. `sites` are the places that values are put in, in the order of the ablation kind's values."""
+    """Several sets of units. `sites` are the places of the values, in the order of the ablation kind's values."""
 
     sites: list[Site]
 
@@ -90,7 +90,7 @@ class EdgeSets:
 
     def logits(self, batch: Batch, which: Sequence[int], values: Sequence[Tensor | Change]) -> Tensor:
         """Logits [sets·examples, …]."""
-        tensors = [value for value in values if isinstance(value, Tensor)]  # all of them: kinds say at which levels they work
+        tensors = [value for value in values if isinstance(value, Tensor)]  # all of them: functions do not work at edge level
         return edge_logits(self.runner, batch, self.sites, self.masks[list(which)], tensors)
 
 
@@ -103,17 +103,17 @@ def sets_of(
     sites, universe = sites_of(runner.anatomy, level, site)
     plain: list[list[int]] = []
     spots: list[tuple[int, int, int]] = []
-    there = span_of(task, examples)
+    span = span_of(task, examples)
     for row, names in enumerate(sets):
         split = [split_position(name) for name in names]
         columns = universe.index([unit for unit, _ in split], level)
         plain.append([column for column, (_, at) in zip(columns, split, strict=True) if at is None])
         for name, column, (_, at) in zip(names, columns, split, strict=True):
             if at is not None:
-                if at not in there.offsets:
+                if at not in span.offsets:
                     raise UnitError(
                         f"{name!r}: no example has position {at}; those of task {task.name!r} have "
-                        f"positions @{there.offsets[0]} … @{there.offsets[-1]}"
+                        f"positions @{span.offsets[0]} … @{span.offsets[-1]}"
                     )
                 spots.append((row, column, at))
     masks = replaced_masks(plain, "remove", universe.size(level))

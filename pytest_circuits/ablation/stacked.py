@@ -1,4 +1,4 @@
-"""Many replacements of units side by side in one batch."""
+"""Several sets of replaced units stacked in one batch."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def edited_logits(
         return edit
 
     prefix = runner.starting_at(layer, residual.repeat(sets, 1, 1)) if residual is not None else nullcontext()
-    with torch.no_grad(), prefix, Hooks() as taps:
+    with torch.no_grad(), prefix, Hooks() as hooks:
         for site, value in zip(sites, values, strict=True):
             mask = masks[..., site.columns]
             if bool(mask.any()):
-                site.hook(taps, put(mask if mask.dim() == 4 else mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
+                site.hook(hooks, put(mask if mask.dim() == 4 else mask[:, None] if mask.dim() == 3 else mask[:, None, None], value))
         return runner.logits(batch.clean.repeat(sets, 1), batch.tail)
 
 

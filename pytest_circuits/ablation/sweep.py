@@ -27,20 +27,20 @@ def sweep(
     examples: Sequence[int] | None,
     reference: Sequence[int] | None,
 ) -> SweepOutcome:
-    """Each component ablated on its own; arrays [n_examples, n_components], `baseline` the intact model [n_examples].
+    """Each component ablated by itself; arrays [n_examples, n_components], `baseline` the intact model [n_examples].
 
-    The residual stream before the ablated layer is that of the intact run, so only the layers from there on are run,
-    for all components of a layer side by side.
+    The residual stream before the ablated layer is that of the intact run, so only the layers from there on run,
+    for all components of a layer in one batch.
     """
     kind.check_level("component")
     sites, universe = sites_of(runner.anatomy)
-    setting = AblationContext(runner, task, sites, examples, reference, batch_size)
+    context = AblationContext(runner, task, sites, examples, reference, batch_size)
     n = task.n if examples is None else len(examples)
     ledger, intact = OutcomeLedger(universe.components, n, metric), OutcomeLedger(1, n, metric)
     step = runner.anatomy.heads + 1
-    size = setting.size(examples)
+    size = context.size(examples)
     with measuring(runner.model):
-        values, places = kind.prepare(setting), kind.places(setting)
+        values, places = kind.prepare(context), kind.places(context)
         one_each = torch.eye(universe.components, dtype=torch.bool, device=runner.device)
         reuse = runner.can_skip
         for plain in batches(task, size, runner.device, runner.vocabulary, examples):
@@ -50,15 +50,15 @@ def sweep(
             replacements = values(batch)
             stack = max(1, size // len(batch))
             for layer in range(universe.layers):
-                here = [i for i, site in enumerate(sites) if site.layer == layer]
+                numbers = [i for i, site in enumerate(sites) if site.layer == layer]
                 columns = list(range(layer * step, (layer + 1) * step))
                 for begin in range(0, step, stack):
-                    these = columns[begin : begin + stack]
+                    stacked = columns[begin : begin + stack]
                     stream = streams[layer - 1] if reuse and layer else None
                     out = edited_logits(
-                        runner, batch, [places[i] for i in here], one_each[these], [replacements[i] for i in here], layer, stream
+                        runner, batch, [places[i] for i in numbers], one_each[stacked], [replacements[i] for i in numbers], layer, stream
                     )
-                    ledger.write(these, batch.rows, out, batch.targets)
+                    ledger.write(stacked, batch.rows, out, batch.targets)
     whole, base = ledger.outcome(), intact.outcome()
     baseline = type(base)(base.correct[0], base.metric[0], base.log_prob[0])
     return SweepOutcome(whole.correct.T, whole.metric.T, whole.log_prob.T, baseline, universe.component_names)

@@ -18,7 +18,7 @@ class Zero(Ablation):
 
     name: ClassVar[str] = "zero"
 
-    def prepare(self, setting: AblationContext) -> Replace:
+    def prepare(self, context: AblationContext) -> Replace:
         """Zeros."""
-        zeros = [torch.zeros(1, 1, 1, 1, device=setting.runner.device, dtype=setting.runner.dtype)] * len(setting.sites)
+        zeros = [torch.zeros(1, 1, 1, 1, device=context.runner.device, dtype=context.runner.dtype)] * len(context.sites)
         return lambda _batch: zeros

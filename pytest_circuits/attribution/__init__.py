@@ -31,9 +31,9 @@ METHODS = Registry(
 
 
 def vanishing(method: str, metric: str) -> str:
-    """Why a metric has no gradient for a method that takes it at the clean input."""
+    """Why a metric does not work with a method that takes gradients at the clean input; for an error message."""
     able = ", ".join(name for name in METHODS if not METHODS.fact(name, "clean_gradient", False))
     return (
-        f"{method} takes the gradient at the clean input, where {metric} to the intact model is at its minimum and its gradient vanishes: "
+        f"{method} takes the gradient at the clean input, where {metric} to the intact model is at its minimum, so the gradient is 0: "
         f"use the metric logit_diff, log_prob or prob, or one of the methods {able}"
     )

@@ -38,7 +38,7 @@ class Atp(AttributionMethod):
         return None
 
     def baseline(self, job: Job, batch: Batch) -> list[Tensor] | None:
-        """What units are replaced with: their values on the corrupt prompt."""
+        """The replacement values of units: those on the corrupt prompt."""
         return job.runner.activations(batch.corrupt, job.sites)
 
     def scores(self, job: Job, batch: Batch) -> Tensor:

@@ -1,4 +1,4 @@
-"""Conservation: does the relevance in the residual stream add up to the metric?"""
+"""Conservation: whether relevance in the residual stream adds up to the metric."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .method import Job
 from .relp import Relp
 
 RULES = ("relp", "none")
-_SHARE = 4  # outputs with biases are held beside the residual stream
+_SHARE = 4  # outputs with biases are held in addition to the residual stream
 
 
 def conservation(
@@ -33,8 +33,8 @@ def conservation(
 ) -> Conservation:
     """Σ x·∂f/∂x over the residual stream at every boundary, and the terms of the biases above it; float64 [n_examples, boundaries].
 
-    `rules` is `relp`, whose replacement model is linear in the stream but for its biases, or `none`: the model's own gradient, as a
-    contrast. Raises `OptionError` for a metric that is not homogeneous in the logits and for a model without a place for a rule.
+    `rules` is `relp`, whose replacement model is linear in the stream except for biases, or `none`, the model's own gradient, for
+    comparison. Raises `OptionError` for a metric that is not homogeneous in the logits and for a model that a rule does not fit.
     """
     if metric not in HOMOGENEOUS:
         raise OptionError(inhomogeneous(metric))
@@ -42,18 +42,18 @@ def conservation(
         raise OptionError(f"unknown rules {rules!r}; {suggestion(rules, RULES)}")
     sites, universe = sites_of(runner.anatomy)
     job = Job(runner, task, examples, metric, "component", batch_size, sites, universe)
-    act = Relp().rules(job) if rules == "relp" else None
+    relp_rules = Relp().rules(job) if rules == "relp" else None
     biased = _biased(runner.anatomy)
     boundaries = ("embeddings", *(f"L{block.index}" for block in runner.anatomy.blocks))
     with measuring(runner.model):
         totals, biases = (torch.zeros(job.rows, len(boundaries), dtype=torch.float64) for _ in range(2))
         values = torch.zeros(job.rows, dtype=torch.float64)
         for batch in job.batches(_SHARE if biased else 1):
-            seen = _Seen(runner, biased)
-            values[batch.rows] = seen.run(batch, metric, act)
-            totals[batch.rows], biases[batch.rows] = seen.totals(), seen.biases()
-    found = (totals, biases, values)
-    if not all(bool(torch.isfinite(t).all()) for t in found):
+            recorded = _RecordedPass(runner, biased)
+            values[batch.rows] = recorded.run(batch, metric, relp_rules)
+            totals[batch.rows], biases[batch.rows] = recorded.totals(), recorded.biases()
+    results = (totals, biases, values)
+    if not all(bool(torch.isfinite(t).all()) for t in results):
         raise MeasurementError(
             f"relevances or the metric {metric} are not finite numbers on some of {job.rows} examples; "
             "try dtype: float32, and check the checkpoint for NaN weights"
@@ -63,7 +63,7 @@ def conservation(
 
 @dataclass(frozen=True)
 class _Biased:
-    """A module that adds a bias. `boundary`: the last one that is below it."""
+    """A module that adds a bias. `boundary`: the last boundary below it."""
 
     module: nn.Module
     boundary: int
@@ -72,30 +72,30 @@ class _Biased:
 
 
 def _biased(anatomy: Anatomy) -> list[_Biased]:
-    """Every bias between the first boundary and the logits. Raises `ModelError` for one that is no module's own `bias`."""
+    """Every bias between the first boundary and the logits. Raises `ModelError` for a bias that is not a module's `bias`."""
     last = len(anatomy.blocks)
     places = [(block.module, block.index, f"layer {block.index}") for block in anatomy.blocks]
     places.append((anatomy.final_norm_module, last, "the final norm"))
     unembedding = unembedding_of(anatomy)
     if unembedding is not None:
         places.append((unembedding, last, "the unembedding"))
-    found = []
+    biased_modules = []
     for root, boundary, where in places:
         for path, module in root.named_modules():
             for name, parameter in module.named_parameters(recurse=False):
                 if name == "bias" and parameter.dim() == 1:
-                    found.append(_Biased(module, boundary, id(module) in anatomy.norms, f"{path or 'bias'} of {where}"))
+                    biased_modules.append(_Biased(module, boundary, id(module) in anatomy.norms, f"{path or 'bias'} of {where}"))
                 elif "bias" in name:
                     raise ModelError(
                         f"{where}: {'.'.join(filter(None, (path, name)))} is a bias that no module adds to its output by itself, "
-                        "so what it contributes to the metric cannot be told apart"
+                        "so its contribution to the metric cannot be separated"
                     )
-    return found
+    return biased_modules
 
 
 @dataclass
-class _Seen:
-    """The stream at the boundaries and the outputs with biases, in one forward, and their gradients after it."""
+class _RecordedPass:
+    """The stream at the boundaries and the outputs with biases in one forward, and their gradients."""
 
     runner: Runner
     biased: list[_Biased]
@@ -104,16 +104,16 @@ class _Seen:
     slopes: list[Tensor] = field(default_factory=list)
 
     def run(self, batch: Batch, metric: str, rules: Rules | None) -> Tensor:
-        """The metric of each example [batch]; fills the rest."""
+        """The metric of each example [batch]; fills the other fields."""
         blocks = self.runner.anatomy.blocks
-        with torch.enable_grad(), Hooks() as taps:
-            taps.on_input(blocks[0].module, self._boundary, "embeddings")
+        with torch.enable_grad(), Hooks() as hooks:
+            hooks.on_input(blocks[0].module, self._boundary, "embeddings")
             for block in blocks:
-                taps.on_output(block.module, self._boundary, f"layer {block.index}")
-            self._watch(taps, norms=False)  # before the rules, which detach queries and keys
+                hooks.on_output(block.module, self._boundary, f"layer {block.index}")
+            self._watch(hooks, norms=False)  # before the rules, which detach queries and keys
             if rules is not None:
-                rules(taps)
-            self._watch(taps, norms=True)  # after them, where the scale is frozen and the bias is not
+                rules(hooks)
+            self._watch(hooks, norms=True)  # after them, when the scale is frozen but the bias is not
             values = metric_function(metric)(self.runner.logits(batch.clean, batch.tail), batch.targets)
             self.slopes = self.runner.gradients(values.sum(), [*self.stream, *(y for _, y in self.outputs)])
         if len(self.stream) != len(blocks) + 1:
@@ -127,23 +127,23 @@ class _Seen:
 
     def biases(self) -> Tensor:
         """Σ b·∂f/∂b over the biases above each boundary; [batch, boundaries]."""
-        found = torch.zeros(len(self.stream[0]), len(self.stream), dtype=torch.float64)
-        for (one, _), slope in zip(self.outputs, self.slopes[len(self.stream) :], strict=True):
-            bias: Tensor = one.module.bias  # type: ignore[assignment]
+        terms = torch.zeros(len(self.stream[0]), len(self.stream), dtype=torch.float64)
+        for (biased, _), slope in zip(self.outputs, self.slopes[len(self.stream) :], strict=True):
+            bias: Tensor = biased.module.bias  # type: ignore[assignment]
             term = (slope.double().flatten(1, -2).sum(1) @ bias.detach().double()).cpu()
-            found[:, : one.boundary + 1] += term[:, None]
-        return found
+            terms[:, : biased.boundary + 1] += term[:, None]
+        return terms
 
     def _boundary(self, x: Tensor) -> Tensor:
         self.stream.append(x if x.requires_grad else x.detach().requires_grad_())
         return self.stream[-1].clone()  # some layers add to the stream in place
 
-    def _watch(self, taps: Hooks, norms: bool) -> None:
-        for one in self.biased:
-            if one.norm == norms:
-                edit: Edit = lambda y, one=one: self._output(one, y)  # type: ignore[misc]  # noqa: E731
-                taps.on_output(one.module, edit, one.what)
+    def _watch(self, hooks: Hooks, norms: bool) -> None:
+        for biased in self.biased:
+            if biased.norm == norms:
+                edit: Edit = lambda y, biased=biased: self._output(biased, y)  # type: ignore[misc]  # noqa: E731
+                hooks.on_output(biased.module, edit, biased.what)
 
-    def _output(self, one: _Biased, y: Tensor) -> None:
-        if y.requires_grad:  # else it reaches the metric through what the rules hold constant
-            self.outputs.append((one, y))
+    def _output(self, biased: _Biased, y: Tensor) -> None:
+        if y.requires_grad:  # else it reaches the metric only through constants of the rules
+            self.outputs.append((biased, y))

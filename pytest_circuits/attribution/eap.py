@@ -53,48 +53,48 @@ class Eap(AttributionMethod):
         return total
 
     def edges(self, job: Job, batch: Batch) -> list[tuple[slice, Tensor]]:
-        """Signed edge scores, as `edge_scores` gives them."""
+        """Signed edge scores; see `edge_scores`."""
         corrupt = job.runner.activations(batch.corrupt, job.sites)
-        seen = clean_pass(job.runner, batch, job.metric, job.sites)
-        change = residual_changes(job.runner.anatomy, job.sites, corrupt, seen.activations)
-        found = edge_scores(job.runner.anatomy, change, seen)
-        if seen.slopes:
-            check_row_sums(job.sites, corrupt, seen.activations, seen.slopes, found)
-        return found
+        recorded = clean_pass(job.runner, batch, job.metric, job.sites)
+        change = residual_changes(job.runner.anatomy, job.sites, corrupt, recorded.activations)
+        scores = edge_scores(job.runner.anatomy, change, recorded)
+        if recorded.slopes:
+            check_row_sums(job.sites, corrupt, recorded.activations, recorded.slopes, scores)
+        return scores
 
 
-def edge_scores(anatomy: Anatomy, change: Tensor, seen: Seen) -> list[tuple[slice, Tensor]]:
+def edge_scores(anatomy: Anatomy, change: Tensor, recorded: CleanPass) -> list[tuple[slice, Tensor]]:
     """Signed edge scores: for each group of readers, the columns of its upstream components and [batch, upstream, readers].
 
     Groups in order: for each layer its attention readers (queries, keys, values) and its MLP; last the logits.
-    `change` [batch, components, T, d_model] is each component's corrupt − clean output, as `residual_changes` gives it; what
-    follows before it reaches the stream (post-norms) is linearised at the run that `seen` shows.
+    `change` [batch, components, T, d_model] is each component's corrupt − clean output, from `residual_changes`;
+    post-norms between it and the stream are linearised at the run of `recorded`.
     """
-    change = carried(anatomy, change, seen)
-    found: list[tuple[slice, Tensor]] = []
+    change = carried(anatomy, change, recorded)
+    scores: list[tuple[slice, Tensor]] = []
     step = anatomy.heads + 1
 
     def add(upstream: int, gradients: Tensor) -> None:
         if upstream:
             edges = change[:, :upstream].flatten(2) @ gradients.flatten(2).transpose(1, 2)
-            found.append((slice(0, upstream), edges))
+            scores.append((slice(0, upstream), edges))
 
     for block in anatomy.blocks:
         below = block.index * step
         if below:
-            add(below, _attention_gradients(anatomy, block, seen))
+            add(below, _attention_gradients(anatomy, block, recorded))
         key = ("mlp", block.index)
-        gradients = _before_norm(anatomy, block.mlp_norm, seen, key, seen.gradients[key].unsqueeze(1))
+        gradients = _before_norm(anatomy, block.mlp_norm, recorded, key, recorded.gradients[key].unsqueeze(1))
         add(below if anatomy.parallel else below + anatomy.heads, gradients)
-    add(len(anatomy.blocks) * step, seen.gradients[("logits", -1)].unsqueeze(1))
-    return found
+    add(len(anatomy.blocks) * step, recorded.gradients[("logits", -1)].unsqueeze(1))
+    return scores
 
 
 @dataclass
-class Seen:
-    """What one clean pass shows: activations at the sites, inputs of norms and of post-norms, gradients at the readers.
+class CleanPass:
+    """Records of a clean pass: activations at the sites, inputs of norms and post-norms, gradients at the readers.
 
-    slopes: gradients at the sites, only where hooks of the user's in the layers make a check worth its price.
+    slopes: gradients at the sites, only where a user's hooks in the layers require a check.
     """
 
     activations: list[Tensor]
@@ -103,55 +103,55 @@ class Seen:
     slopes: list[Tensor] = field(default_factory=list)
 
 
-def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], embedded: Tensor | None = None) -> Seen:
-    """A forward and a backward on the clean prompts, with everything that edges need kept.
+def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], embedded: Tensor | None = None) -> CleanPass:
+    """A forward and a backward on the clean prompts, which record all that edge scores need.
 
     `embedded` [batch, T, d_model] replaces the token embeddings (integrated gradients).
     """
-    seen = Seen([], {}, {})
+    recorded = CleanPass([], {}, {})
     read: dict[tuple[str, int], Tensor] = {}
     written: list[Tensor] = []
     anatomy, hooked = runner.anatomy, not runner.can_skip
 
     def keep_site(x: Tensor) -> Tensor | None:
-        seen.activations.append(x.detach())
+        recorded.activations.append(x.detach())
         if not hooked:
             return None
         written.append(x if x.requires_grad else x.detach().requires_grad_())
         return written[-1]
 
     def keep_stream(key: tuple[str, int]) -> Callable[[Tensor], None]:
-        return lambda x: seen.streams.__setitem__(key, x.detach())
+        return lambda x: recorded.streams.__setitem__(key, x.detach())
 
     def keep_gradient(key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
         def edit(x: Tensor) -> Tensor:
-            # an own view, so that the gradient is of this reader alone where several read one tensor
+            # a view, so that the gradient is of this reader alone where several read one tensor
             read[key] = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
             return read[key]
 
         return edit
 
-    with torch.enable_grad(), Hooks() as taps:
+    with torch.enable_grad(), Hooks() as hooks:
         if embedded is not None:
-            taps.on_output(runner.embedding, lambda _: embedded, "token embedding")
+            hooks.on_output(runner.embedding, lambda _: embedded, "token embedding")
         for site in sites:
-            site.hook(taps, keep_site)
+            site.hook(hooks, keep_site)
         for block in anatomy.blocks:
             for name in ("attention_norm", "mlp_norm", "attention_post_norm", "mlp_post_norm"):
                 norm = getattr(block, name)
                 if norm is not None:
                     key = (name.removesuffix("_norm"), block.index)
-                    taps.on_input(norm, keep_stream(key), f"{name.replace('_', ' ')} of layer {block.index}")
-            for name, reader in block.readers.items() if block.index else ():  # nothing is upstream of the first layer's heads
+                    hooks.on_input(norm, keep_stream(key), f"{name.replace('_', ' ')} of layer {block.index}")
+            for name, reader in block.readers.items() if block.index else ():  # the heads of the first layer have no upstream components
                 if name == "q" or reader.module is not block.readers["q"].module:
-                    taps.on_output(reader.module, keep_gradient((name, block.index)), f"{name} projection of layer {block.index}")
-            taps.on_input(block.mlp, keep_gradient(("mlp", block.index)), f"MLP of layer {block.index}")
-        taps.on_input(anatomy.final_norm_module, keep_gradient(("logits", -1)), "final norm")
+                    hooks.on_output(reader.module, keep_gradient((name, block.index)), f"{name} projection of layer {block.index}")
+            hooks.on_input(block.mlp, keep_gradient(("mlp", block.index)), f"MLP of layer {block.index}")
+        hooks.on_input(anatomy.final_norm_module, keep_gradient(("logits", -1)), "final norm")
         value = metric_function(metric)(runner.logits(batch.clean, batch.tail), batch.targets).sum()
-        found = runner.gradients(value, [*read.values(), *written])
-        seen.gradients.update(zip(read, found[: len(read)], strict=True))
-        seen.slopes = found[len(read) :]
-    return seen
+        gradients = runner.gradients(value, [*read.values(), *written])
+        recorded.gradients.update(zip(read, gradients[: len(read)], strict=True))
+        recorded.slopes = gradients[len(read) :]
+    return recorded
 
 
 def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor], clean: Sequence[Tensor]) -> Tensor:
@@ -170,10 +170,10 @@ def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor],
     return out.view(-1, batch, positions, anatomy.width).transpose(0, 1)
 
 
-def carried(anatomy: Anatomy, change: Tensor, seen: Seen) -> Tensor:
+def carried(anatomy: Anatomy, change: Tensor, recorded: CleanPass) -> Tensor:
     """Changes of outputs [batch, components, T, d_model] → changes of the residual stream: through post-norms and scales.
 
-    A post-norm acts on the sum of a sublayer's parts. Each part goes through its derivative at the run that `seen` shows, so
+    A post-norm acts on the sum of a sublayer's parts. Each part goes through its derivative at the run of `recorded`, so
     that the parts of a sublayer add up, and the signed edges of a component to its attribution patching score.
     """
     if all(b.attention_post_norm is None and b.mlp_post_norm is None and b.scale == 1 for b in anatomy.blocks):
@@ -187,15 +187,15 @@ def carried(anatomy: Anatomy, change: Tensor, seen: Seen) -> Tensor:
         )
         for key, norm, columns in parts:
             part = change[:, columns]
-            out[:, columns] = (part if norm is None else anatomy.norms[id(norm)].derivative(seen.streams[key], part)) * block.scale
+            out[:, columns] = (part if norm is None else anatomy.norms[id(norm)].derivative(recorded.streams[key], part)) * block.scale
     return out
 
 
-def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
+def _attention_gradients(anatomy: Anatomy, block: Block, recorded: CleanPass) -> Tensor:
     """∂m/∂in of every q, k and v reader of a layer at the residual stream; [batch, readers, T, d_model]."""
     gradients, weights = [], []
     for name, reader in block.readers.items():
-        g = seen.gradients[(name if (name, block.index) in seen.gradients else "q", block.index)]
+        g = recorded.gradients[(name if (name, block.index) in recorded.gradients else "q", block.index)]
         shape = g.shape[:2]
         g = g.flatten(0, 1)[:, reader.columns.flatten().to(g.device)]
         gradients.append(g.view(-1, *reader.columns.shape).transpose(0, 1))
@@ -204,10 +204,10 @@ def _attention_gradients(anatomy: Anatomy, block: Block, seen: Seen) -> Tensor:
         out = torch.cat([g @ weight.transpose(1, 2) for g, weight in zip(gradients, weights, strict=True)])
     else:
         norm = anatomy.norms[id(block.attention_norm)]
-        out = norm.adjoint_of_readers(seen.streams[("attention", block.index)], gradients, weights)
+        out = norm.adjoint_of_readers(recorded.streams[("attention", block.index)], gradients, weights)
     return out.view(len(out), *shape, -1).transpose(0, 1)
 
 
-def _before_norm(anatomy: Anatomy, norm: nn.Module | None, seen: Seen, key: tuple[str, int], gradients: Tensor) -> Tensor:
-    """Gradients with respect to what a norm puts out → with respect to the stream that it reads; the same where there is no norm."""
-    return gradients if norm is None else anatomy.norms[id(norm)].adjoint(seen.streams[key], gradients)
+def _before_norm(anatomy: Anatomy, norm: nn.Module | None, recorded: CleanPass, key: tuple[str, int], gradients: Tensor) -> Tensor:
+    """Gradients with respect to a norm's output → with respect to its input; unchanged without a norm."""
+    return gradients if norm is None else anatomy.norms[id(norm)].adjoint(recorded.streams[key], gradients)

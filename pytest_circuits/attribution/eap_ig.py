@@ -25,7 +25,7 @@ FACTS: dict[str, Any] = {
 
 
 def alphas(steps: int, rule: str) -> list[float]:
-    """Where a path from 0 to 1 is visited: `midpoint` (k − ½)/s, error O(1/s²), or `endpoint` k/s, error O(1/s); k = 1 … s."""
+    """The points of a path from 0 to 1: `midpoint` (k − ½)/s, error O(1/s²), or `endpoint` k/s, error O(1/s); k = 1 … s."""
     if not isinstance(steps, int) or steps < 1:
         raise OptionError(f"steps must be a whole number of at least 1, got {steps!r}")
     if rule not in ("midpoint", "endpoint"):
@@ -55,22 +55,22 @@ class EapIg(Eap):
             start, end = (_embedded(job, ids) for ids in (batch.corrupt, batch.clean))
         total: list[tuple[slice, Tensor]] = []
         for alpha in alphas(self.steps, self.rule):
-            seen = clean_pass(runner, batch, job.metric, job.sites, start + alpha * (end - start))
-            found = edge_scores(runner.anatomy, change, seen)
-            if seen.slopes:
-                check_row_sums(job.sites, corrupt, clean, seen.slopes, found)
+            recorded = clean_pass(runner, batch, job.metric, job.sites, start + alpha * (end - start))
+            scores = edge_scores(runner.anatomy, change, recorded)
+            if recorded.slopes:
+                check_row_sums(job.sites, corrupt, clean, recorded.slopes, scores)
             total = (
-                [(a, e + f / self.steps) for (a, e), (_, f) in zip(total, found, strict=True)]
+                [(a, e + f / self.steps) for (a, e), (_, f) in zip(total, scores, strict=True)]
                 if total
-                else [(a, f / self.steps) for a, f in found]
+                else [(a, f / self.steps) for a, f in scores]
             )
         return total
 
 
 def _embedded(job: Job, ids: Tensor) -> Tensor:
-    """What the embedding module gives, user hooks and scaling included."""
-    kept: list[Tensor] = []
-    with Hooks() as taps:
-        taps.on_output(job.runner.embedding, lambda x: kept.append(x.detach().clone()), "token embedding")
+    """The output of the embedding module, including scaling and a user's hooks."""
+    outputs: list[Tensor] = []
+    with Hooks() as hooks:
+        hooks.on_output(job.runner.embedding, lambda x: outputs.append(x.detach().clone()), "token embedding")
         job.runner.logits(ids, 1)
-    return kept[0]
+    return outputs[0]

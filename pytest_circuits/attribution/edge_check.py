@@ -1,4 +1,4 @@
-"""Edges are worth nothing when something between a component and its readers is not in the formula: a check against plain gradients."""
+"""A check of edge scores against plain gradients, for models with hooks between components and their readers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ HALF = 0.2
 def check_row_sums(
     sites: Sequence[Site], corrupt: Sequence[Tensor], clean: Sequence[Tensor], slopes: Sequence[Tensor], edges: list[tuple[slice, Tensor]]
 ) -> None:
-    """The signed edges of each component must add up to Σ (a(corrupt) − a(clean))·∂m/∂a, which autograd alone gives.
+    """The signed edges of each component must add up to Σ (a(corrupt) − a(clean))·∂m/∂a, which autograd gives directly.
 
     `slopes` are ∂m/∂a at each site. Raises `MeasurementError` naming the component that fits least.
     """
     signed = torch.zeros(len(clean[0]), sum(s.units for s in sites), dtype=slopes[0].dtype, device=slopes[0].device)
     size = torch.zeros_like(signed)
-    for columns, found in edges:
-        signed[:, columns] += found.sum(2)
-        size[:, columns] += found.abs().sum(2)
+    for columns, scores in edges:
+        signed[:, columns] += scores.sum(2)
+        size[:, columns] += scores.abs().sum(2)
     truth = torch.zeros_like(signed)
     for site, c, a, g in zip(sites, corrupt, clean, slopes, strict=True):
         truth[:, site.columns] = ((wide(c) - wide(a)) * g).sum((1, 3))
@@ -36,6 +36,6 @@ def check_row_sums(
         worst = int(error.argmax())
         site = next(s for s in sites if s.columns.start <= worst < s.columns.stop)
         raise MeasurementError(
-            f"eap cannot be used with the hooks that this model has in its layers: one of them changes what flows between the {site.kind} "
-            f"of layer {site.layer} and what reads them, and edges would leave that out. Remove the hook, or use atp"
+            f"eap cannot be used with the hooks in this model's layers: one of them changes the stream between the {site.kind} "
+            f"of layer {site.layer} and their readers, which edge scores would miss. Remove the hook, or use atp"
         )

@@ -25,8 +25,8 @@ FACTS: dict[str, Any] = {
 class Exact(AttributionMethod):
     """m(component replaced) − m(clean), measured.
 
-    `kind` is what it is replaced with: `counterfactual` (its value on the corrupt prompt: activation patching), `zero`,
-    `mean` or `resample`. Costs about half a forward for each component.
+    `kind` is the replacement: `counterfactual` (the value on the corrupt prompt: activation patching), `zero`,
+    `mean` or `resample`. Costs about half a forward per component.
     """
 
     kind: str = FACTS["options"]["kind"]

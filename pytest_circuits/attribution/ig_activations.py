@@ -30,7 +30,7 @@ class IgActivations(AttributionMethod):
     """Σ (a(corrupt) − a(clean)) · mean over the path of ∂m/∂a, with one sublayer's output interpolated and the rest recomputed.
 
     Over the units of one sublayer the scores sum to m(sublayer patched) − m(clean), up to the error of the rule
-    (midpoint O(1/s²), endpoint k/s as in Transluce's code O(1/s)). Costs `steps` passes for each sublayer.
+    (midpoint O(1/s²), endpoint k/s as in Transluce's code O(1/s)). Runs `steps` passes for each sublayer.
     `unpaired` takes a zero baseline. `positions` as for `atp`.
     """
 
@@ -68,8 +68,8 @@ class IgActivations(AttributionMethod):
             if streams is not None and site.layer
             else nullcontext()
         )
-        with torch.enable_grad(), prefix, Hooks() as taps:
-            site.hook(taps, put)
+        with torch.enable_grad(), prefix, Hooks() as hooks:
+            site.hook(hooks, put)
             logits = job.runner.logits(batch.clean.repeat(self.steps, 1), batch.tail)
             value = metric_function(job.metric)(logits, batch.targets.repeat(self.steps)).sum()
             (slope,) = job.runner.gradients(value, [points])

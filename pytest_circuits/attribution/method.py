@@ -1,4 +1,4 @@
-"""What an attribution method is, and the loop over batches that all of them share."""
+"""Attribution methods: their base class, and the loop over batches that they share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Positions = Literal["all", "each", "last", "answer"]
 
 @dataclass(frozen=True)
 class Job:
-    """One attribution: what it runs on and what for."""
+    """One attribution: its inputs, and the derived columns and batches."""
 
     runner: Runner
     task: EncodedTask
@@ -50,7 +50,7 @@ class Job:
 
     @property
     def columns(self) -> int:
-        """How many scores an example has."""
+        """The number of scores of an example."""
         return self.universe.size(self.level) * (len(self.span) if self.positions == "each" else 1)
 
     @property
@@ -91,11 +91,11 @@ class AttributionMethod:
         raise NotImplementedError
 
     def shrink(self) -> int:
-        """By how much the default batch is divided, for methods that run several copies of a prompt at once."""
+        """The divisor of the default batch, for methods that run several copies of a prompt at once."""
         return 1
 
     def blocks(self, job: Job) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Which examples were measured together; by default each on its own."""
+        """Numbers of the examples that were measured together; by default each by itself."""
         return np.arange(job.rows)
 
     def pieces(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
@@ -111,7 +111,7 @@ class AttributionMethod:
         return out
 
     def top(self, job: Job, k: int) -> tuple[Tensor, Tensor]:
-        """The k strongest scores of each example and their columns, [n_examples, k] each; only one batch's other scores ever exist."""
+        """The k strongest scores of each example and their columns, [n_examples, k] each; the others exist for one batch at a time."""
         values, columns = torch.zeros(job.rows, k, dtype=torch.float32), torch.zeros(job.rows, k, dtype=torch.int32)
         for rows, scores in self.pieces(job):
             best, where = strongest(scores.float(), k)
@@ -119,7 +119,7 @@ class AttributionMethod:
         return values, columns
 
     def mean(self, job: Job) -> Tensor:
-        """The signed mean over all examples, without keeping them; [1, columns]."""
+        """The signed mean over all examples, accumulated by batch; [1, columns]."""
         total = torch.zeros(job.columns, dtype=torch.float64)
         for _, scores in self.pieces(job):
             total += scores.to("cpu", torch.float64).sum(0)
@@ -128,7 +128,7 @@ class AttributionMethod:
 
 @dataclass(frozen=True)
 class AttributeOptions:
-    """How `attribute` was called; kept together because methods see all of it."""
+    """The arguments of `attribute`."""
 
     metric: str = "logit_diff"
     level: str = "component"
@@ -175,7 +175,7 @@ def attribute(runner: Runner, task: EncodedTask, method_class: type[AttributionM
 
 
 def _passes(runner: Runner, before: tuple[float, float], rows: int) -> dict[str, float]:
-    """Forward and backward passes of one prompt that an example cost, whatever the batches; a pass through some layers is part of one."""
+    """Forward and backward passes of one prompt per example; a pass through some of the layers counts as a part of one."""
     forwards, backwards = runner.prompts_forward - before[0], runner.prompts_backward - before[1]
     return {"forwards": round(forwards / max(1, rows), 6), "backwards": round(backwards / max(1, rows), 6)}
 
@@ -186,4 +186,4 @@ def _check_reduction(call: AttributeOptions) -> None:
     if call.top is not None and (isinstance(call.top, bool) or not isinstance(call.top, int) or call.top < 1):
         raise OptionError(f"top must be a whole number of at least 1, got {call.top!r}")
     if call.top is not None and call.reduce:
-        raise OptionError("top keeps the strongest units of each example and reduce='mean' has one row for all: give one of them")
+        raise OptionError("top keeps the strongest units of each example, but reduce='mean' has one row for all: give only one of them")

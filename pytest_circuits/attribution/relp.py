@@ -33,8 +33,8 @@ class Relp(Atp):
     Norms: their scale is a constant. Attention: the pattern is a constant. Activations: x·sg(act(x)/x). Gated products:
     half of the gradient to each factor; a neuron itself keeps all of it. Everything else: the ordinary gradient.
     A soft cap of the logits: z·sg(cap(z)/z); one of the attention scores is inside the constant pattern, as are norms of queries and
-    keys. `unpaired` takes a zero baseline instead of the corrupt prompt. Mixtures of experts are refused: the gated products inside
-    fused experts cannot be reached.
+    keys. `unpaired` takes a zero baseline instead of the corrupt prompt. Mixtures of experts are refused: hooks cannot reach the gated
+    products inside fused experts.
     """
 
     unpaired: bool = False
@@ -43,15 +43,15 @@ class Relp(Atp):
     clean_gradient: ClassVar[bool] = FACTS["clean_gradient"]
 
     def rules(self, job: Job) -> Rules:
-        """The RelP rules, as hooks. Raises `OptionError` where a rule has no module to act on."""
+        """The RelP rules, as hooks. Raises `OptionError` where a rule has no module to apply to."""
         anatomy = job.runner.anatomy
         anatomy.require_neurons("relp")
         if any(block.activation is None for block in anatomy.blocks):
             raise OptionError(
                 f"relp cannot be measured on this {anatomy.architecture} model: no module applies the MLP's activation, so its rule has "
-                "nowhere to act; name it with register_family(…, activation=…) if there is one, or use atp"
+                "nothing to apply to; name the module with register_family(…, activation=…) if there is one, or use atp"
             )
-        return lambda taps: relp_rules(job.runner.anatomy, taps)
+        return lambda hooks: relp_rules(job.runner.anatomy, hooks)
 
     def baseline(self, job: Job, batch: object) -> list[Tensor] | None:
         """Corrupt activations, or zero."""
@@ -63,62 +63,62 @@ def straight(value: Tensor, route: Tensor) -> Tensor:
     return value.detach() + (route - route.detach())
 
 
-def relp_rules(anatomy: Anatomy, taps: Hooks) -> None:
+def relp_rules(anatomy: Anatomy, hooks: Hooks) -> None:
     """Install all rules on a model."""
     for module_id, norm in anatomy.norms.items():
-        _norm_rule(taps, norm, f"norm {module_id}")
+        _norm_rule(hooks, norm, f"norm {module_id}")
     seen: set[int] = set()
     for block in anatomy.blocks:
-        _pattern_rule(taps, block)
+        _pattern_rule(hooks, block)
         activation = block.activation
-        if activation is not None and id(activation) not in seen:  # one that several layers share is called, and hooked, in each of them
+        if activation is not None and id(activation) not in seen:  # a module shared by several layers is hooked once, for all its calls
             seen.add(id(activation))
-            _activation_rule(taps, activation, f"activation of layer {block.index}")
+            _activation_rule(hooks, activation, f"activation of layer {block.index}")
         if block.gated and block.down is not None:
-            taps.on_input(block.down, lambda z: straight(z, 0.5 * z), f"gated product of layer {block.index}")
+            hooks.on_input(block.down, lambda z: straight(z, 0.5 * z), f"gated product of layer {block.index}")
     if anatomy.softcap is not None:
-        _softcap_rule(taps, anatomy)
+        _softcap_rule(hooks, anatomy)
 
 
-def _with_input(taps: Hooks, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
+def _with_input(hooks: Hooks, module: nn.Module, rule: Callable[[Tensor, Tensor], Tensor], label: str) -> None:
     """A rule that sees a module's input and output."""
-    kept: list[Tensor] = []
+    inputs: list[Tensor] = []
 
     def keep(x: Tensor) -> None:
-        kept.append(x)
+        inputs.append(x)
 
-    taps.on_input(module, keep, label + " input")
-    edit: Edit = lambda y: rule(kept.pop(), y)  # noqa: E731
-    taps.on_output(module, edit, label)
-
-
-def _norm_rule(taps: Hooks, norm: Norm, label: str) -> None:
-    _with_input(taps, norm.module, lambda x, y: straight(y, norm.frozen_scale(x).to(y.dtype)), label)
+    hooks.on_input(module, keep, label + " input")
+    edit: Edit = lambda y: rule(inputs.pop(), y)  # noqa: E731
+    hooks.on_output(module, edit, label)
 
 
-def _activation_rule(taps: Hooks, module: nn.Module, label: str) -> None:
+def _norm_rule(hooks: Hooks, norm: Norm, label: str) -> None:
+    _with_input(hooks, norm.module, lambda x, y: straight(y, norm.frozen_scale(x).to(y.dtype)), label)
+
+
+def _activation_rule(hooks: Hooks, module: nn.Module, label: str) -> None:
     def rule(x: Tensor, y: Tensor) -> Tensor:
-        held = x.detach()
-        at_zero = _slope_at_zero(module, held)
-        ratio = torch.where(held == 0, at_zero, y.detach() / torch.where(held == 0, torch.ones_like(held), held))
+        x_constant = x.detach()
+        at_zero = _slope_at_zero(module, x_constant)
+        ratio = torch.where(x_constant == 0, at_zero, y.detach() / torch.where(x_constant == 0, torch.ones_like(x_constant), x_constant))
         return straight(y, x * ratio)
 
-    _with_input(taps, module, rule, label)
+    _with_input(hooks, module, rule, label)
 
 
-def _softcap_rule(taps: Hooks, anatomy: Anatomy) -> None:
+def _softcap_rule(hooks: Hooks, anatomy: Anatomy) -> None:
     """The cap comes after the last module: its input is the unembedding's output, its output the model's logits."""
-    kept: list[Tensor] = []
+    outputs: list[Tensor] = []
     unembedding: nn.Module = anatomy.model.get_output_embeddings()  # type: ignore[operator]
-    taps.on_output(unembedding, kept.append, "unembedding")
+    hooks.on_output(unembedding, outputs.append, "unembedding")
 
     def rule(capped: Tensor) -> Tensor:
-        z = wide(kept.pop())
+        z = wide(outputs.pop())
         held = z.detach()
         ratio = torch.where(held == 0, torch.ones_like(held), wide(capped.detach()) / torch.where(held == 0, torch.ones_like(held), held))
         return straight(wide(capped), z * ratio)
 
-    taps.on_logits(anatomy.model, rule, "logits")
+    hooks.on_logits(anatomy.model, rule, "logits")
 
 
 def _slope_at_zero(module: nn.Module, like: Tensor) -> Tensor:
@@ -129,12 +129,12 @@ def _slope_at_zero(module: nn.Module, like: Tensor) -> Tensor:
     return slope
 
 
-def _pattern_rule(taps: Hooks, block: Block) -> None:
+def _pattern_rule(hooks: Hooks, block: Block) -> None:
     """Detached queries and keys make the attention pattern a constant, whatever attention implementation runs."""
     q, k, v = (block.readers[name] for name in "qkv")
     if q.module is not k.module:
         for name, reader in (("query", q), ("key", k)):
-            taps.on_output(reader.module, lambda x: x.detach(), f"{name} projection of layer {block.index}")
+            hooks.on_output(reader.module, lambda x: x.detach(), f"{name} projection of layer {block.index}")
         return
 
     def detach_pattern(x: Tensor) -> Tensor:
@@ -142,4 +142,4 @@ def _pattern_rule(taps: Hooks, block: Block) -> None:
         values[v.columns.flatten().to(x.device)] = True
         return torch.where(values, x, x.detach())
 
-    taps.on_output(v.module, detach_pattern, f"fused projection of layer {block.index}")
+    hooks.on_output(v.module, detach_pattern, f"fused projection of layer {block.index}")

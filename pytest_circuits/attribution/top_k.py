@@ -1,4 +1,4 @@
-"""The few units of largest absolute score."""
+"""The units with the largest absolute scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 def strongest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Values and columns [rows, k] of the k largest absolute scores of each row of [rows, units], strongest first.
 
-    Equal ones by column, the order that `Attribution.circuits` has. Scores that are not numbers count as infinite.
+    Ties are in column order, as in `Attribution.circuits`. NaN counts as infinite.
     """
     size = scores.abs().nan_to_num(nan=torch.inf, posinf=torch.inf)
     least = size.topk(k, 1).values[:, -1:]

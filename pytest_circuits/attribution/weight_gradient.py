@@ -55,13 +55,13 @@ class WeightGradient(AttributionMethod):
 
     def blocks(self, job: Job) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Examples of one gradient batch belong together."""
-        found = np.zeros(job.rows, np.int64)
-        number = 0
+        numbers = np.zeros(job.rows, np.int64)
+        count = 0
         for batch in self._job(job).batches():
             for part in torch.split(batch.rows, self.gradient_batch):
-                found[part.numpy()] = number
-                number += 1
-        return found
+                numbers[part.numpy()] = count
+                count += 1
+        return numbers
 
     def _job(self, job: Job) -> Job:
         """The compute batch as a multiple of the gradient batch, so that the result does not depend on it."""
@@ -76,31 +76,31 @@ class WeightGradient(AttributionMethod):
         anatomy.require_neurons("weight_gradient")
         inputs: dict[tuple[str, int], Tensor] = {}
         outputs: dict[tuple[str, int], Tensor] = {}
-        with torch.enable_grad(), Hooks() as taps:
+        with torch.enable_grad(), Hooks() as hooks:
             for block in anatomy.blocks:
                 for kind, module in (("value", block.readers["v"].module), ("down", block.mlp_output)):
                     key = (kind, block.index)
-                    taps.on_input(module, _keep(inputs, key), f"{kind} projection of layer {block.index}")
-                    taps.on_output(module, _watch(outputs, key), f"{kind} projection of layer {block.index}")
+                    hooks.on_input(module, _recorder(inputs, key), f"{kind} projection of layer {block.index}")
+                    hooks.on_output(module, _gradient_recorder(outputs, key), f"{kind} projection of layer {block.index}")
             logits = job.runner.logits(batch.clean, batch.tail)
             loss = -log_prob(logits, batch.targets) / batch.targets.answer.shape[1]
             slopes = dict(zip(outputs, job.runner.gradients(loss.sum(), list(outputs.values())), strict=True))
-        found = torch.empty(len(batch), job.universe.components, device=batch.clean.device)
+        scores = torch.empty(len(batch), job.universe.components, device=batch.clean.device)
         step, group = anatomy.heads + 1, anatomy.heads // anatomy.kv_heads
         for block in anatomy.blocks:
             columns = block.readers["v"].columns.to(batch.clean.device)
             g = slopes[("value", block.index)][..., columns.flatten()]
             g = g.view(*g.shape[:2], *columns.shape)
             norms = self._norms(inputs[("value", block.index)].unsqueeze(2), g)
-            found[:, block.index * step : block.index * step + anatomy.heads] = norms.repeat_interleave(group, 1)
+            scores[:, block.index * step : block.index * step + anatomy.heads] = norms.repeat_interleave(group, 1)
             down = self._norms(inputs[("down", block.index)].unsqueeze(2), slopes[("down", block.index)].unsqueeze(2))
-            found[:, block.index * step + anatomy.heads] = down[:, 0]
-        return found
+            scores[:, block.index * step + anatomy.heads] = down[:, 0]
+        return scores
 
     def _norms(self, x: Tensor, g: Tensor) -> Tensor:
         """‖mean over a gradient batch of Σ_t g_t x_tᵀ‖ for x [batch, T, 1, in], g [batch, T, matrices, out]; [batch, matrices].
 
-        Formed as it is for many tokens; for few, by Gram matrices over them: ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u).
+        Computed directly for many tokens; for few, by Gram matrices over them: ‖Σ g_t x_tᵀ‖² = Σ_tu (g_t·g_u)(x_t·x_u).
         """
         wide_in, wide_out = x.shape[-1], g.shape[-1]
         parts = []
@@ -118,13 +118,13 @@ class WeightGradient(AttributionMethod):
         return torch.cat(parts).float()
 
 
-def _keep(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], None]:
-    return lambda x: where.__setitem__(key, wide(x.detach()))
+def _recorder(tensors: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], None]:
+    return lambda x: tensors.__setitem__(key, wide(x.detach()))
 
 
-def _watch(where: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
+def _gradient_recorder(tensors: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:
     def edit(y: Tensor) -> Tensor:
-        where[key] = y if y.requires_grad else y.detach().requires_grad_()
-        return where[key]
+        tensors[key] = y if y.requires_grad else y.detach().requires_grad_()
+        return tensors[key]
 
     return edit

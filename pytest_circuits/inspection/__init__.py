@@ -1,1 +1,1 @@
-"""Where the parts of a model are: known architectures are looked up, others are probed, and both are verified numerically."""
+"""Locating the parts of a model: known architectures are looked up, others probed, and both are verified numerically."""

@@ -1,4 +1,4 @@
-"""What flows through an unknown model: every call of every module in its first layer, with inputs and outputs."""
+"""Calls of the modules of an unknown model: those inside its first layer and outside all layers, with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ TOKENS = 5
 
 @dataclass(frozen=True)
 class ModuleCall:
-    """One call of a module: its path, the first tensor that it was given and the first that it gave; [1, T, …]."""
+    """One call of a module: its path, its first input tensor `x` and its first output tensor `y`; [1, T, …]."""
 
     path: str
     module: nn.Module
     x: Tensor
     y: Tensor
-    given: Tensor  # y itself, as it is after the forward
+    output: Tensor  # the output itself, as it is after the forward; `y` is a copy
 
     @property
     def in_place(self) -> bool:
-        """Whether the output was changed in place after the module gave it."""
-        return not torch.equal(self.given, self.y)
+        """Whether the output was changed in place later."""
+        return not torch.equal(self.output, self.y)
 
     @property
     def parent(self) -> str:
-        """The path of the module that holds this one."""
+        """The path of the parent module."""
         return self.path.rpartition(".")[0]
 
     @property
@@ -53,7 +53,7 @@ class ModuleCall:
 
 
 @dataclass(frozen=True)
-class Flow:
+class CallRecord:
     """Calls inside the first layer (paths from there) and outside of all layers (paths from the model), in the order they ended."""
 
     layers: str
@@ -64,9 +64,9 @@ class Flow:
     outside: tuple[ModuleCall, ...]
 
 
-def record(model: nn.Module, sizes: ModelSizes) -> Flow:
-    """Run the model on a few tokens and note what flows. Raises `ModelError` for one that has no list of layers, does not run, or attends
-    to later positions.
+def record(model: nn.Module, sizes: ModelSizes) -> CallRecord:
+    """Run the model on a few tokens and record the calls. Raises `ModelError` for a model that has no list of layers, does not run, or
+    attends to later positions.
     """
     from ..model.hooks import measuring
     from ..model.trace import random_prompt, without_user_hooks
@@ -110,7 +110,7 @@ def record(model: nn.Module, sizes: ModelSizes) -> Flow:
                 handle.remove()
     if len(calls["layers"]) != len(layers):
         raise ModelError(f"the {len(layers)} entries of {path!r} were called {len(calls['layers'])} times in one forward")
-    return Flow(path, all(tuples), calls["layers"][0], calls["layers"][-1], tuple(calls["inside"]), tuple(calls["outside"]))
+    return CallRecord(path, all(tuples), calls["layers"][0], calls["layers"][-1], tuple(calls["inside"]), tuple(calls["outside"]))
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:
@@ -121,7 +121,7 @@ def _tensors(values: Any) -> Iterator[Tensor]:
 
 
 def _layer_list(model: nn.Module, sizes: ModelSizes) -> tuple[str, nn.ModuleList]:
-    """The list of decoder layers: as long as the config says, and the one that holds the most parameters."""
+    """The list of decoder layers: of the length in the config, and with the most parameters."""
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList) and len(m) == sizes.layers]
     if not lists:
         raise ModelError(f"no list of {sizes.layers} layers was found in {type(model).__name__}")

@@ -1,7 +1,7 @@
-"""Does an anatomy describe this model? Checked numerically, on a few tokens, before anything is measured.
+"""Self-check: whether an anatomy describes a model, numerically, on a few tokens, before anything is measured.
 
-Everything is compared with the plain model or with weight surgery by `torch.func.functional_call`, within what rounding in the
-model's precision explains. The user's hooks are left out: the question is where the parts are, not what hooks do to them.
+Everything is compared with the plain model or with weight surgery by `torch.func.functional_call`, within the rounding of the
+model's precision. The user's hooks are removed meanwhile: the check is about the parts, not about what hooks do to them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..model.runner import Runner
 from ..model.sites import Site, sites_of
 from ..model.trace import Trace, random_prompt, trace, without_user_hooks
 from .additivity_check import check_sums
-from .attention_check import ROWS, check_wiring, wire
+from .attention_check import ROWS, check_wiring, overwrite_with_noise
 from .tolerance import Examiner, rounding
 
 TOKENS = 6
-ATTEMPTS = 8  # at noise that every reader answers to
+ATTEMPTS = 8  # draws of noise, until every reader has shown a change
 ADVICE = (
-    "The modules named in its Family (pytest_circuits.model.architectures) are not what they should be; describe the architecture with "
+    "The modules named in its Family (pytest_circuits.model.architectures) are not the right ones; describe the architecture with "
     "register_family(model_type, Family(…)), or open the model with check=False if you know why this does not matter"
 )
 
@@ -39,7 +39,7 @@ def self_check(anatomy: Anatomy, seed: int = 0) -> None:
     """Raise `ModelError` unless, on a random prompt,
 
     every hook fires; an intervention that changes nothing leaves the logits bit-identical; residual, heads, biases and MLPs add up
-    to each layer's output, through post-norms; layers may be left out where the stream is known; queries, keys, values and gates
+    to each layer's output, through post-norms; layers can be skipped where the stream is known; queries, keys, values and gates
     are wired as named; and removing a random head, MLP and neuron equals surgery on a copy of the weight.
     """
     examiner = Examiner(anatomy.architecture, ADVICE)
@@ -49,62 +49,62 @@ def self_check(anatomy: Anatomy, seed: int = 0) -> None:
             plain = _logits(anatomy.model, ids)
             if not bool(torch.isfinite(plain).all()):
                 raise ModelError(
-                    f"the logits of this {anatomy.architecture} model are not finite numbers, already on {TOKENS} random tokens; "
+                    f"the logits of this {anatomy.architecture} model are not finite numbers even on {TOKENS} random tokens; "
                     "check the checkpoint for NaN weights, or try dtype: float32"
                 )
-            seen = _check_untouched(anatomy, ids, plain, examiner)
+            recorded = _check_untouched(anatomy, ids, plain, examiner)
             runner = Runner(anatomy.model, anatomy)
-            _check_reuse(runner, seen, ids, plain, examiner)
+            _check_reuse(runner, recorded, ids, plain, examiner)
             _check_wiring(runner, ids, seed, examiner)
             for site, unit in _some_units(anatomy, seed):
-                _check_removal(runner, site, unit, seen, ids, examiner)
+                _check_removal(runner, site, unit, recorded, ids, examiner)
     except ModelError:
         raise
     except MeasurementError as problem:
         raise examiner.fail(str(problem)) from problem
     except CircuitsError:
         raise
-    except Exception as problem:  # whatever a forward of somebody else's model may raise
+    except Exception as problem:  # a forward of an arbitrary model may raise anything
         first = (str(problem).strip().splitlines() or ["no reason given"])[0]
         raise examiner.fail(f"it cannot be run on {TOKENS} tokens with hooks on its parts: {first} ({type(problem).__name__})") from problem
 
 
 def _logits(model: nn.Module, ids: Tensor) -> Tensor:
-    found: Tensor = model(input_ids=ids, use_cache=False).logits
-    return found
+    logits: Tensor = model(input_ids=ids, use_cache=False).logits
+    return logits
 
 
 def _last_logits(model: nn.Module, ids: Tensor, weights: dict[str, Tensor] | None = None) -> Tensor:
-    """Logits of the last position, with some weights exchanged for the time of the call; [1, vocabulary]."""
+    """Logits of the last position, with some weights replaced during the call; [1, vocabulary]."""
     keep = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
-    found: Tensor = functional_call(model, weights or {}, (), {"input_ids": ids, "use_cache": False, **keep}).logits[:, -1]
-    return found
+    logits: Tensor = functional_call(model, weights or {}, (), {"input_ids": ids, "use_cache": False, **keep}).logits[:, -1]
+    return logits
 
 
 def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Examiner) -> Trace:
-    """A forward with all hooks on, where every site is replaced with itself; returns what was seen."""
-    with Hooks() as taps:
+    """A forward with all hooks, where every site is replaced with itself; returns the trace."""
+    with Hooks() as hooks:
         for level in ("component", "neuron") if anatomy.neurons else ("component",):
             for site in sites_of(anatomy, level)[0]:
-                site.hook(taps, lambda x: x.clone())
-        seen = trace(anatomy, taps)
+                site.hook(hooks, lambda x: x.clone())
+        recorded = trace(anatomy, hooks)
         logits = _logits(anatomy.model, ids)
     if not torch.equal(logits, plain):
         gap = float((wide(logits) - wide(plain)).abs().max())
         raise examiner.fail(f"replacing every head, MLP and neuron with itself changes the logits by {gap:.3g}; nothing may change")
-    check_sums(anatomy, seen, logits, examiner)
-    return seen
+    check_sums(anatomy, recorded, logits, examiner)
+    return recorded
 
 
-def _prefix(runner: Runner, seen: Trace, layer: int) -> AbstractContextManager[None]:
+def _prefix(runner: Runner, recorded: Trace, layer: int) -> AbstractContextManager[None]:
     """Forwards start at this layer, where they may."""
-    return runner.starting_at(layer, seen.outputs["module", layer - 1]) if layer and runner.can_skip else nullcontext()
+    return runner.starting_at(layer, recorded.outputs["module", layer - 1]) if layer and runner.can_skip else nullcontext()
 
 
-def _check_reuse(runner: Runner, seen: Trace, ids: Tensor, plain: Tensor, examiner: Examiner) -> None:
-    """Going on from the stream before the last layer gives the logits of a whole forward."""
+def _check_reuse(runner: Runner, recorded: Trace, ids: Tensor, plain: Tensor, examiner: Examiner) -> None:
+    """Starting from the stream before the last layer gives the logits of a full forward."""
     last = len(runner.anatomy.blocks) - 1
-    with _prefix(runner, seen, last):
+    with _prefix(runner, recorded, last):
         reused = _last_logits(runner.model, ids)
     plain = plain[:, -1]
     allowed = 16 * rounding(plain) * float(wide(plain).abs().max())
@@ -112,14 +112,14 @@ def _check_reuse(runner: Runner, seen: Trace, ids: Tensor, plain: Tensor, examin
 
 
 def _check_wiring(runner: Runner, ids: Tensor, seed: int, examiner: Examiner) -> None:
-    """Readers, heads and gates under noise; again with other noise while some reader's change drowned in rounding."""
+    """Readers, heads and gates under noise, repeated with other noise while a reader's change is lost in rounding."""
     silent = None
     for attempt in range(ATTEMPTS):
-        with Hooks() as taps:
-            wired = wire(runner.anatomy, taps, TOKENS, seed, attempt)
+        with Hooks() as hooks:
+            recorded = overwrite_with_noise(runner.anatomy, hooks, TOKENS, seed, attempt)
             runner.logits(ids.repeat(ROWS, 1), 1)
-        found = check_wiring(runner.anatomy, wired, examiner)
-        silent = found if silent is None else silent & found
+        unseen = check_wiring(runner.anatomy, recorded, examiner)
+        silent = unseen if silent is None else silent & unseen
         if not silent:
             return
     layer, what = min(silent or ())
@@ -139,7 +139,7 @@ def _some_units(anatomy: Anatomy, seed: int) -> list[tuple[Site, int]]:
     return [(site, r.randrange(site.units)) for site in (r.choice(sites) for sites in kinds)]
 
 
-def _check_removal(runner: Runner, site: Site, unit: int, seen: Trace, ids: Tensor, examiner: Examiner) -> None:
+def _check_removal(runner: Runner, site: Site, unit: int, recorded: Trace, ids: Tensor, examiner: Examiner) -> None:
     """Logits with a unit zeroed by a hook, and with its weights zeroed in a copy."""
 
     def zero(x: Tensor) -> Tensor:
@@ -147,8 +147,8 @@ def _check_removal(runner: Runner, site: Site, unit: int, seen: Trace, ids: Tens
         x[:, :, unit] = 0
         return x
 
-    with _prefix(runner, seen, site.layer), Hooks() as taps:
-        site.hook(taps, zero)
+    with _prefix(runner, recorded, site.layer), Hooks() as hooks:
+        site.hook(hooks, zero)
         hooked = _last_logits(runner.model, ids)
     operated = _last_logits(runner.model, ids, _operated(runner.anatomy, site, unit, examiner))
     name = {"heads": f"head {unit}", "mlp": "the MLP", "neurons": f"neuron {unit}"}[site.kind]
@@ -176,7 +176,7 @@ def _operated(anatomy: Anatomy, site: Site, unit: int, examiner: Examiner) -> di
     missing = next((p for p in owners if id(p) not in names), None)
     if missing is not None or not owners:
         raise examiner.fail(
-            f"the weight of a projection in layer {site.layer} is no parameter of the model (pruned or parametrised?): make it "
+            f"the weight of a projection in layer {site.layer} is not a parameter of the model (pruned or parametrised?): make it "
             "permanent first, for instance with torch.nn.utils.prune.remove"
         )
     return {names[id(p)]: edit(p) for p in owners}

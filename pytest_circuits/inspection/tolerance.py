@@ -1,4 +1,4 @@
-"""When two tensors are the same number computed in two ways: bounds that know the precision of the model."""
+"""Tolerances for comparing tensors that are computed in two ways, by the precision of the model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TF32 = 2.0**-10
 
 def rounding(*tensors: Tensor) -> float:
     """The relative rounding error of the coarsest of these tensors."""
-    found = max(torch.finfo(t.dtype).eps for t in tensors)
+    eps = max(torch.finfo(t.dtype).eps for t in tensors)
     if any(t.is_cuda and t.dtype == torch.float32 for t in tensors) and torch.backends.cuda.matmul.allow_tf32:
-        return max(found, TF32)
-    return found
+        return max(eps, TF32)
+    return eps
 
 
 def single(*tensors: Tensor) -> float:
@@ -36,20 +36,20 @@ class Examiner:
         """The error to raise."""
         return ModelError(f"{self.start}: {what}. {self.advice}")
 
-    def same(self, found: Tensor, expected: Tensor, allowed: Tensor | float, what: Callable[[], str] | str) -> None:
-        """Raise unless |found − expected| ≤ allowed everywhere; `what` says "a differs from b" in words."""
+    def same(self, actual: Tensor, expected: Tensor, allowed: Tensor | float, what: Callable[[], str] | str) -> None:
+        """Raise unless |actual − expected| ≤ allowed everywhere; `what` is a message of the form "a differs from b"."""
         text = what if isinstance(what, str) else what()
-        if found.shape != expected.shape:
-            raise self.fail(f"{text}: shapes {tuple(found.shape)} and {tuple(expected.shape)}")
-        gap = (wide(found) - wide(expected)).abs()
+        if actual.shape != expected.shape:
+            raise self.fail(f"{text}: shapes {tuple(actual.shape)} and {tuple(expected.shape)}")
+        gap = (wide(actual) - wide(expected)).abs()
         bound = torch.as_tensor(allowed, device=gap.device, dtype=gap.dtype).expand_as(gap)
-        # an overflow to the same infinity on both sides is no disagreement
-        wrong = ~(gap <= bound) & ~(found == expected)
+        # overflow to the same infinity on both sides counts as equal
+        wrong = ~(gap <= bound) & ~(actual == expected)
         if bool(wrong.any()):
             worst = float(torch.where(wrong, gap, torch.zeros_like(gap)).max())
             limit = float(bound[wrong].max())
             raise self.fail(f"{text} by {worst:.3g} (rounding explains {limit:.3g})")
 
-    def equal(self, found: Tensor, expected: Tensor, what: str) -> None:
-        """The same tensor handed on: a few units in the last place, for casts on the way."""
-        self.same(found, expected, 2 * rounding(found, expected) * wide(expected).abs(), what)
+    def equal(self, actual: Tensor, expected: Tensor, what: str) -> None:
+        """The same tensor passed on: a few units in the last place are allowed, for casts on the way."""
+        self.same(actual, expected, 2 * rounding(actual, expected) * wide(expected).abs(), what)

@@ -16,7 +16,7 @@ from ..errors import OptionError, suggestion
 from ..registry import Registry
 
 TARGETS = ("head", "mlp", "layer", "pair", "weights", "labels")
-"""What an operator changes: a head, an MLP, a layer, two heads (one in the circuit, one outside), all layers, or the task's labels."""
+"""Targets: a head, an MLP, a layer, two heads (one in the circuit, one outside), all layers, or the task's labels."""
 
 OPERATORS = Registry(
     "mutant",
@@ -39,30 +39,30 @@ OPERATORS = Registry(
 def mutant(name: str, *, of: str, equivalent: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as a mutant operator, which `--circuits-mutate=NAME` can then name.
 
-    `of`, one of `TARGETS`, says what it is called with: `function(surgery, *units, **options)` changes weights through a
+    `of`, one of `TARGETS`, decides the arguments: `function(surgery, *units, **options)` changes weights through a
     `surgery.Surgery` (one unit for head and mlp, two for pair, a number for layer, none for weights); of `labels`,
     `function(task, random, **options)` returns another `Task`. Keyword-only parameters with defaults are its options.
-    `equivalent`: it must change no answer, and counts neither for nor against a spec. Raises `OptionError`.
+    `equivalent`: it must change no answer, so it counts neither for nor against a spec. Raises `OptionError`.
     """
     if of not in TARGETS:
         raise OptionError(f"mutant {name!r}: unknown target {of!r}; {suggestion(of, TARGETS)}")
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        given = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-        bare = [p.name for p in given if p.default is p.empty]
-        if bare:
-            raise OptionError(f"mutant {name!r}: the option {bare[0]!r} needs a default")
-        OPERATORS.add(name, function, of=of, equivalent=equivalent, options={p.name: p.default for p in given})
+        options = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        without_default = [p.name for p in options if p.default is p.empty]
+        if without_default:
+            raise OptionError(f"mutant {name!r}: the option {without_default[0]!r} needs a default")
+        OPERATORS.add(name, function, of=of, equivalent=equivalent, options={p.name: p.default for p in options})
         return function
 
     return register
 
 
 def target_of(name: str) -> str:
-    """What an operator changes. Raises `OptionError` for one that came without saying so: entry points name what `mutant` decorated."""
+    """The target of an operator. Raises `OptionError` for an entry point that `mutant` did not decorate."""
     if name not in OPERATORS.builtin:
         OPERATORS.get(name)  # refuses unknown names
     of = OPERATORS.fact(name, "of")
     if of is None:
-        raise OptionError(f"mutant {name!r} does not say what it changes; decorate it with pytest_circuits.mutants.mutant")
+        raise OptionError(f"mutant {name!r} has no target; decorate it with pytest_circuits.mutants.mutant")
     return str(of)

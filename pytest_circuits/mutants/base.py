@@ -1,4 +1,4 @@
-"""One mutant: an operator, what it is applied to, its options. Plain values; their text form is part of a model's or task's source."""
+"""One mutant: an operator, its units and options. Plain values; their text is part of a model's or task's source."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..errors import CircuitsError, MutationError, OptionError
 from . import OPERATORS, target_of
 
 VERSION = 1
-"""Raised whenever a built-in operator makes other mutants than before: measurements of mutants are kept under it."""
+"""Increased whenever a built-in operator gives different mutants; it is part of the cache keys of mutants."""
 
 
 @dataclass(frozen=True)
 class Mutation:
     """`units` are component names (a layer: `L3`), `options` those of the operator that differ from its defaults, with `seed` (0).
 
-    `donor` is the earlier checkpoint that weights come from, where the operator takes them from one.
+    `donor` is the earlier checkpoint that weights come from, if any.
     """
 
     operator: str
@@ -34,10 +34,10 @@ class Mutation:
     def make(
         cls, operator: str, units: tuple[str, ...] = (), options: Mapping[str, Any] | None = None, donor: ModelSource | None = None
     ) -> Mutation:
-        """With options as a mapping, those with the default value left out."""
-        usual = {"seed": 0, **(OPERATORS.fact(operator, "options") or {})}
-        own = {key: value for key, value in (options or {}).items() if usual.get(key) != value}
-        return cls(operator, units, json.dumps(own, sort_keys=True), donor)
+        """With options as a mapping; those equal to their default are left out."""
+        defaults = {"seed": 0, **(OPERATORS.fact(operator, "options") or {})}
+        changed = {key: value for key, value in (options or {}).items() if defaults.get(key) != value}
+        return cls(operator, units, json.dumps(changed, sort_keys=True), donor)
 
     @property
     def text(self) -> str:
@@ -69,7 +69,7 @@ class Mutation:
 
     @property
     def of_labels(self) -> bool:
-        """Whether the task is changed, and not the model."""
+        """Whether the operator changes the task, not the model."""
         return target_of(self.operator) == "labels"
 
     @property
@@ -80,18 +80,18 @@ class Mutation:
     @property
     def seed(self) -> int:
         """The seed of its random numbers: a digest of operator, units and options, so that mutants draw independently."""
-        own = replace(self, donor=None).text
-        return int.from_bytes(hashlib.sha256(own.encode()).digest()[:7], "big")
+        text = replace(self, donor=None).text
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
     def random(self) -> random.Random:
         """Random numbers that need no torch."""
         return random.Random(self.seed)
 
 
-def applied(mutation: Mutation, *given: Any) -> Any:
-    """Call the operator with these and its options. Raises `MutationError` for whatever it raises: other mutants go on without it."""
+def applied(mutation: Mutation, *arguments: Any) -> Any:
+    """Call the operator with its target and options. Any exception becomes a `MutationError`; the other mutants go on."""
     try:
-        return OPERATORS.get(mutation.operator)(*given, **mutation.arguments)
+        return OPERATORS.get(mutation.operator)(*arguments, **mutation.arguments)
     except CircuitsError:
         raise
     except Exception as problem:
@@ -112,16 +112,16 @@ def intact_task(source: TaskSource) -> TaskSource:
 
 
 def check_options(operator: str, options: Mapping[str, Any]) -> None:
-    """Raise `OptionError` for an option that the operator does not have, and for a value of another kind than its default."""
+    """Raise `OptionError` for an unknown option, and for a value of another type than the default."""
     from ..errors import suggestion
 
-    usual = {**(OPERATORS.fact(operator, "options") or {}), "seed": 0}
+    defaults = {**(OPERATORS.fact(operator, "options") or {}), "seed": 0}
     for key, value in options.items():
-        if key not in usual:
-            raise OptionError(f"mutant {operator!r} has no option {key!r}; {suggestion(key, usual)}")
-        kind = type(usual[key])
+        if key not in defaults:
+            raise OptionError(f"mutant {operator!r} has no option {key!r}; {suggestion(key, defaults)}")
+        kind = type(defaults[key])
         if kind in _KINDS and not _KINDS[kind][1](value):
-            raise OptionError(f"mutant {operator!r}: {key} is {_KINDS[kind][0]}, such as {usual[key]}, got {value!r}")
+            raise OptionError(f"mutant {operator!r}: {key} is {_KINDS[kind][0]}, such as {defaults[key]}, got {value!r}")
 
 
 _KINDS: dict[type, tuple[str, Callable[[Any], bool]]] = {

@@ -1,4 +1,4 @@
-"""Tasks with other labels. No torch: prompts stay, answers and foils change."""
+"""Tasks with other labels: prompts stay, answers and foils change. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Relabel = Callable[[Sequence[PromptPair]], tuple[PromptPair, ...]]
 
 
 def relabelled(task: Task, mutation: Mutation) -> Task:
-    """The task as the mutation's operator leaves it. Raises `MutationError` for a task that it cannot change."""
-    made = applied(mutation, task, mutation.random())
-    if not isinstance(made, Task):
-        raise MutationError(f"mutant {mutation.operator!r} returned a {type(made).__name__}, not a Task")
-    if made.fingerprint == task.fingerprint:
-        raise MutationError(f"{mutation.name} leaves task {task.name!r} as it is")
-    return made
+    """The task changed by the mutation's operator. Raises `MutationError` for a task that it cannot change."""
+    changed = applied(mutation, task, mutation.random())
+    if not isinstance(changed, Task):
+        raise MutationError(f"mutant {mutation.operator!r} returned a {type(changed).__name__}, not a Task")
+    if changed.fingerprint == task.fingerprint:
+        raise MutationError(f"{mutation.name} does not change task {task.name!r}")
+    return changed
 
 
 def with_pairs(task: Task, relabel: Relabel, note: str) -> Task:
-    """The task with relabelled pairs. Of one that was extended the pairs that it had before are relabelled by themselves, so that they
-    are the same in both; pairs of the continuation, which take the place of those that a tokenizer refuses, keep their labels.
+    """The task with relabelled pairs. The first pairs of an extended task are relabelled by themselves, so that they are the same with
+    and without the extension; pairs of the continuation, which replace pairs that do not fit a tokenizer, keep their labels.
     """
     before = None if task.base is None else with_pairs(task.base, relabel, note)
     first = () if before is None else before.pairs

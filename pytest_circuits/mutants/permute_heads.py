@@ -1,4 +1,4 @@
-"""The heads of every layer trade places with all of their weights: the same model under other names."""
+"""The heads of every layer are permuted with all of their weights: the same model under other names."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FACTS = {"of": "weights", "options": {}, "equivalent": True}
 def permute_heads(surgery: Surgery) -> None:
     """Permute key-value heads with their groups of query heads, and query heads within each group: an equivalent mutant.
 
-    No answer may change, whatever a claim says; a claim that notices it depends on what heads are called. Checked on a few tokens: raises
-    `MutationError` where an architecture tells its heads apart by more than the projections (biases by head and the like).
+    No answer may change; a claim that changes depends on the names of heads. Checked on a few tokens: raises
+    `MutationError` where the heads of an architecture differ in more than their projections (biases by head and the like).
     """
     anatomy = surgery.anatomy
     if anatomy.heads < 2:
-        raise MutationError("a model with one head a layer has no heads to permute")
+        raise MutationError("a model with one head per layer has no heads to permute")
     before = surgery.logits()
     for block in anatomy.blocks:
         groups = surgery.derangement(anatomy.kv_heads) if anatomy.kv_heads > 1 else torch.zeros(1, dtype=torch.long)
@@ -58,7 +58,7 @@ def _reorder(surgery: Surgery, block: Block, heads: Tensor, groups: Tensor) -> N
 
 
 def _columns(surgery: Surgery, module: Any, old: Tensor, new: Tensor) -> None:
-    """Outputs `new` of a projection become what outputs `old` were, bias included."""
+    """Copy outputs `old` of a projection to outputs `new`, bias included."""
     surgery.edit(module.weight)
     weight = in_out(module)
     weight[:, new.to(weight.device)] = weight.clone()[:, old.to(weight.device)]
@@ -68,7 +68,7 @@ def _columns(surgery: Surgery, module: Any, old: Tensor, new: Tensor) -> None:
 
 
 def _attention(block: Block) -> Any:
-    """The module that the output projection is a part of."""
+    """The parent module of the output projection."""
     for module in block.module.modules():
         if any(child is block.output for child in module.children()):
             return module

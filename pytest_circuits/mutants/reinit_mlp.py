@@ -1,4 +1,4 @@
-"""An MLP forgets what it learned."""
+"""An MLP is initialised anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FACTS = {"of": "mlp", "options": {}}
 
 
 def reinit_mlp(surgery: Surgery, mlp: str) -> None:
-    """Initialise an MLP anew, as its architecture does before training; a mixture of experts with all of its experts and the router."""
+    """Initialise an MLP anew, as its architecture does before training, including all experts and the router of a mixture of experts."""
     block = surgery.anatomy.blocks[layer_of(mlp)]
     inside = block.down is None or any(module is block.down for module in block.mlp.modules())
     surgery.reinitialise(block.mlp, *(() if inside or block.down is None else (block.down,)))

@@ -1,4 +1,4 @@
-"""Answers, with their foils, are dealt out to other examples."""
+"""Answers, with their foils, are moved to other examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FACTS = {"of": "labels", "options": {}}
 
 
 def shuffle_labels(task: Task, random: Random) -> Task:
-    """Every example gets answer and foils of another one: a random cycle through the examples."""
+    """Every example gets the answer and foils of another: a random cycle through the examples."""
     if len({(pair.answer, pair.foils) for pair in task}) < 2:
         raise MutationError(f"all examples of task {task.name!r} have the same answer and foils: there is nothing to shuffle")
     return with_pairs(task, partial(_dealt, random=random), "answers shuffled across examples")
@@ -23,8 +23,8 @@ def shuffle_labels(task: Task, random: Random) -> Task:
 
 def _dealt(pairs: Sequence[PromptPair], random: Random) -> tuple[PromptPair, ...]:
     order = random.sample(range(len(pairs)), len(pairs))
-    found = list(pairs)
-    for here, there in zip(order, order[1:] + order[:1], strict=True):
-        label = pairs[there]
-        found[here] = replace(pairs[here], answer=label.answer, foils=label.foils, corrupt_answer=label.corrupt_answer)
-    return tuple(found)
+    relabelled = list(pairs)
+    for index, donor in zip(order, order[1:] + order[:1], strict=True):
+        label = pairs[donor]
+        relabelled[index] = replace(pairs[index], answer=label.answer, foils=label.foils, corrupt_answer=label.corrupt_answer)
+    return tuple(relabelled)

@@ -24,7 +24,7 @@ Layer = dict[str, Tensor]
 
 
 class Surgery:
-    """What an operator works with: views of weights that may be changed in place. Every tensor is kept as it was at its first use.
+    """The model as operators see it: views of weights that may be changed in place. Originals are copied at their first use.
 
     `donor`, where there is one, gives by layer number that layer's tensors in an earlier checkpoint.
     """
@@ -32,40 +32,40 @@ class Surgery:
     def __init__(self, model: nn.Module, anatomy: Anatomy, seed: int, donor: dict[int, Layer] | None = None) -> None:
         self.model, self.anatomy, self.donor = model, anatomy, donor
         self._generator = torch.Generator().manual_seed(seed)
-        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+        self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     def edit(self, parameter: Tensor) -> Tensor:
-        """The data of a parameter, to be changed in place. A copy is kept on the CPU: only what is changed takes memory twice."""
+        """The data of a parameter, to be changed in place. A copy is stored on the CPU, so only changed parameters take memory twice."""
         if parameter.is_inference():
             raise MutationError("the model was made in inference mode, so its weights cannot be changed; load it outside inference_mode")
         data = parameter.detach()
-        if id(parameter) not in self._kept:
-            self._kept[id(parameter)] = (parameter, data.to("cpu", copy=True))
+        if id(parameter) not in self._originals:
+            self._originals[id(parameter)] = (parameter, data.to("cpu", copy=True))
         return data
 
     def restore(self) -> None:
-        """Put back every tensor. An interruption is held until all are back."""
-        stopped: KeyboardInterrupt | None = None
-        while self._kept:
+        """Restore every tensor. An interruption is delayed until all are restored."""
+        interruption: KeyboardInterrupt | None = None
+        while self._originals:
             try:
-                key, (parameter, kept) = next(iter(self._kept.items()))
-                parameter.detach().copy_(kept)
-                del self._kept[key]
+                key, (parameter, original) = next(iter(self._originals.items()))
+                parameter.detach().copy_(original)
+                del self._originals[key]
             except KeyboardInterrupt as stop:
-                stopped = stop
-        if stopped is not None:
-            raise stopped
+                interruption = stop
+        if interruption is not None:
+            raise interruption
 
     @property
     def changed(self) -> bool:
-        """Whether any weight is another one now."""
-        return any(not _same(parameter.detach(), kept) for parameter, kept in self._kept.values())
+        """Whether any weight differs from its original."""
+        return any(not _same(parameter.detach(), original) for parameter, original in self._originals.values())
 
     def head(self, name: str) -> Tensor:
         """The rows of the output projection that read a head, [head_dim, d_model]."""
         self.anatomy.universe.index([name])
         if not name.partition("H")[2]:
-            raise MutationError(f"{name} is no head")
+            raise MutationError(f"{name} is not a head")
         module, size = self.anatomy.blocks[layer_of(name)].output, self.anatomy.head_dim
         self.edit(module.weight)  # type: ignore[arg-type]
         start = int(name.partition("H")[2]) * size
@@ -76,7 +76,7 @@ class Surgery:
         for block in self.anatomy.blocks:
             for module in block.module.modules():
                 for parameter in module.parameters(recurse=False):
-                    if parameter.dim() > 1 and id(parameter) not in self._kept:
+                    if parameter.dim() > 1 and id(parameter) not in self._originals:
                         yield self.edit(parameter), 0 if isinstance(module, Conv1D) else -1
 
     def normal(self, shape: torch.Size) -> Tensor:
@@ -84,11 +84,11 @@ class Surgery:
         return torch.randn(shape, generator=self._generator)
 
     def derangement(self, n: int) -> Tensor:
-        """A random permutation of 0 … n−1 that leaves nothing in its place: one cycle; [n]."""
+        """A random permutation of 0 … n−1 without fixed points: one cycle; [n]."""
         order = torch.randperm(n, generator=self._generator)
-        found = torch.empty_like(order)
-        found[order] = order.roll(-1)
-        return found
+        permutation = torch.empty_like(order)
+        permutation[order] = order.roll(-1)
+        return permutation
 
     def logits(self) -> Tensor:
         """Logits on a few tokens, float32 or wider; [1, T, vocabulary]."""
@@ -96,18 +96,18 @@ class Surgery:
         count = len(embedding.weight)
         ids = (torch.arange(8, device=embedding.weight.device) * 7 + 1).remainder(count)[None]
         with measuring(self.model):
-            found: Tensor = self.model(input_ids=ids, use_cache=False).logits
-        return found.to(torch.promote_types(found.dtype, torch.float32))
+            logits: Tensor = self.model(input_ids=ids, use_cache=False).logits
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def reinitialise(self, *modules: nn.Module) -> None:
-        """New initial weights, drawn as the architecture itself draws them, on the CPU and without touching the global random numbers.
+        """New initial weights, drawn as the architecture draws them, on the CPU and without touching the global random state.
 
-        Raises `MutationError` for an architecture that does not say how.
+        Raises `MutationError` for an architecture without an initialisation.
         """
         start = getattr(self.model, "_init_weights", None)
         seed = int(torch.randint(2**62, (1,), generator=self._generator))
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)  # that of the CPU alone
+            torch.default_generator.manual_seed(seed)  # of the CPU alone
             for module in modules:
                 fresh = _unmarked(deepcopy(module).to("cpu"))
                 if callable(start):
@@ -116,16 +116,16 @@ class Surgery:
                 for old, new in zip(module.parameters(), fresh.parameters(), strict=True):
                     self.edit(old).copy_(new.detach())
         if not self.changed:
-            raise MutationError(f"{type(self.model).__name__} does not say how it is initialised")
+            raise MutationError(f"{type(self.model).__name__} does not define an initialisation")
 
     def transplant(self, layer: int) -> None:
         """Give a layer the tensors of the donor's. Raises `MutationError` where they do not fit."""
-        given = (self.donor or {}).get(layer)
-        own = dict(self.anatomy.blocks[layer].module.named_parameters())
-        if given is None or set(given) != set(own) or any(given[name].shape != own[name].shape for name in own):
+        donated = (self.donor or {}).get(layer)
+        parameters = dict(self.anatomy.blocks[layer].module.named_parameters())
+        if donated is None or set(donated) != set(parameters) or any(donated[name].shape != parameters[name].shape for name in parameters):
             raise MutationError(f"the earlier checkpoint has no layer {layer} of the same shape")
-        for name, parameter in own.items():
-            self.edit(parameter).copy_(given[name])
+        for name, parameter in parameters.items():
+            self.edit(parameter).copy_(donated[name])
 
 
 def layer_tensors(subject: Any, layers: list[int]) -> dict[int, Layer]:
@@ -138,7 +138,7 @@ def layer_tensors(subject: Any, layers: list[int]) -> dict[int, Layer]:
 
 @contextmanager
 def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = None) -> Iterator[None]:
-    """While this is open, the subject's model is the mutant; on every way out it is the model that it was, bit for bit.
+    """Within the block, the subject's model is the mutant; on every path out it is restored bit for bit.
 
     Raises `MutationError` for an operator that does not fit the model, raises anything, or leaves the model as it is.
     """
@@ -149,7 +149,7 @@ def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = 
         with torch.no_grad():
             applied(mutation, surgery, *mutation.units)
             if not surgery.changed:
-                raise MutationError(f"{mutation.name} leaves the model as it is: those weights are the same already")
+                raise MutationError(f"{mutation.name} does not change the model: the weights are equal already")
         yield
     finally:
         with torch.no_grad():
@@ -157,17 +157,17 @@ def operated(subject: Any, mutation: Mutation, donor: dict[int, Layer] | None = 
 
 
 def weight_digests(model: nn.Module) -> dict[str, tuple[int, int]]:
-    """Of each parameter which object it is, and a checksum of its bytes."""
+    """The identity of each parameter, and a checksum of its bytes."""
     return {name: (id(p), crc32(_bytes(p.detach()).numpy().data)) for name, p in model.named_parameters()}
 
 
 def differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Parameters that changed, came or went."""
+    """Parameters that changed, appeared or disappeared."""
     return sorted(name for name in {*before} | {*after} if before.get(name) != after.get(name))
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    return torch.equal(_bytes(one), _bytes(other))
+def _same(first: Tensor, second: Tensor) -> bool:
+    return torch.equal(_bytes(first), _bytes(second))
 
 
 def _bytes(tensor: Tensor) -> Tensor:
@@ -175,7 +175,7 @@ def _bytes(tensor: Tensor) -> Tensor:
 
 
 def _unmarked(module: nn.Module) -> nn.Module:
-    """Without the notes that transformers leaves on modules and weights which it initialised or loaded."""
+    """Without the marks that transformers leaves on modules and weights that it initialised or loaded."""
     for part in module.modules():
         part.__dict__.pop("_is_hf_initialized", None)
     for parameter in module.parameters():

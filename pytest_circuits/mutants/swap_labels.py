@@ -1,4 +1,4 @@
-"""Answer and first foil trade places on every example."""
+"""Answer and first foil are swapped on every example."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FACTS = {"of": "labels", "options": {}}
 
 
 def swap_labels(task: Task, random: Random) -> Task:
-    """Answer and first foil trade places. A competence gate should make every claim on the task invalid."""
+    """Swap answer and first foil. A competence gate should make every claim on the task invalid."""
     if not all(pair.foils for pair in task):
-        raise MutationError(f"task {task.name!r} has examples without foils, so there is nothing to swap its answers with")
+        raise MutationError(f"task {task.name!r} has examples without foils, so their answers cannot be swapped")
     return with_pairs(task, _swapped, "answers and foils swapped")
 
 
 def _swapped(pairs: Sequence[PromptPair]) -> tuple[PromptPair, ...]:
-    # what follows the corrupt prompt stays the same text as before, whatever it is called now
+    # the text after the corrupt prompt stays the same
     return tuple(
         replace(
             p,

@@ -1,4 +1,4 @@
-"""A head is cut out: it writes nothing any more."""
+"""A head is zeroed: it writes nothing."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ FACTS = {"of": "head", "options": {}}
 
 
 def zero_head(surgery: Surgery, head: str) -> None:
-    """Zero the rows of the output projection that read the head: what zero ablation of the head gives, in the weights."""
+    """Zero the rows of the output projection that read the head: zero ablation of the head, in the weights."""
     surgery.head(head).zero_()

@@ -54,7 +54,7 @@ def test_neurons_too_and_what_is_refused(subject):
     found = subject.ablate_many(task, [("L0N3",), ("L1N0", "L2N5")], level="neuron", each=True)
     alone = subject.ablate_many(task, [("L1N0", "L2N5")], level="neuron", examples=[1])
     np.testing.assert_allclose(found.metric[0, 1], alone.metric[0, 0], atol=1e-6)
-    with pytest.raises(OptionError, match="each example needs a set of its own: 2 examples, 1 sets"):
+    with pytest.raises(OptionError, match="each example needs exactly one set: 2 examples, 1 sets"):
         subject.ablate_many(task, [("L0H0",)], each=True)
     with pytest.raises(OptionError, match="without positions"):
         subject.ablate_many(task, [("L0H0@-1",), ()], each=True)
@@ -76,7 +76,7 @@ def test_one_pair_is_answered_as_in_a_task(subject):
     assert scored.metric == pytest.approx(subject.ablate(task, keep=["L0H1"]).metric[0], abs=1e-6)
     with pytest.raises(OptionError, match="give one of remove"):
         subject.answer(task.pairs[0], remove=[], keep=[])
-    with pytest.raises(OptionError, match="so mean ablation is not defined"):
+    with pytest.raises(OptionError, match="mean ablation takes values from other prompts"):
         subject.answer(task.pairs[0], remove=["L0H1"], kind="mean")
 
 

@@ -138,7 +138,7 @@ def test_resample_refuses_an_example_without_a_donor():
 
 def test_mean_by_position_refuses_a_length_without_reference():
     """And names the lengths that there are."""
-    with pytest.raises(OptionError, match=r"7 tokens.*lengths 5"):
+    with pytest.raises(OptionError, match=r"7 positions.*of 5 tokens"):
         open_model(tiny.model("gpt2")).ablate(tiny.task(n=4), remove=["L0H0"], kind="mean", positions="each", reference=[0, 2])
 
 

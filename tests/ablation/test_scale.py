@@ -103,7 +103,7 @@ def test_a_position_is_scaled_on_its_own():
     ("options", "message"),
     [
         ({}, "needs the option factor"),
-        ({"factor": 1}, "a factor of 1 leaves every unit as it is"),
+        ({"factor": 1}, "a factor of 1 changes nothing"),
         ({"factor": float("nan")}, "finite number, got nan"),
         ({"factor": True}, "finite number, got True"),
         ({"factor": "2"}, "finite number, got '2'"),

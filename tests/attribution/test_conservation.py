@@ -114,7 +114,7 @@ def test_one_forward_and_one_backward_a_batch_and_no_trace():
 @pytest.mark.parametrize("metric_name", ["prob", "log_prob", "kl"])
 def test_metrics_that_are_not_homogeneous_are_refused_with_the_reason(metric_name):
     """Their sums mean nothing."""
-    with pytest.raises(OptionError, match=f"doubles when the logits double, and {metric_name} does not"):
+    with pytest.raises(OptionError, match=f"doubles when the logits double, which {metric_name} does not"):
         open_model(tiny.model("llama")).conserve(tiny.task(n=2), metric=metric_name)
 
 

@@ -91,7 +91,7 @@ def test_what_is_no_count_is_refused(top):
 
 def test_top_and_mean_exclude_each_other():
     """One row has no examples to keep units of."""
-    with pytest.raises(OptionError, match="give one of them"):
+    with pytest.raises(OptionError, match="give only one of them"):
         MODELS["llama"].attribute(tiny.task(n=2), "atp", top=3, reduce="mean")
 
 

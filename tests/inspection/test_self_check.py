@@ -58,7 +58,7 @@ WRONG = {
     ),
     "a post-norm left out": ("gemma2", {"attention_post_norm": None}, "the input of the MLP norm of layer 0"),
     "the MLP's post-norm left out": ("gemma3", {"mlp_post_norm": None}, "residual . heads . MLP of layer 0"),
-    "a post-norm where there is none": ("llama", {"mlp_post_norm": "post_attention_layernorm"}, "what it should follow"),
+    "a post-norm where there is none": ("llama", {"mlp_post_norm": "post_attention_layernorm"}, "the sublayer's output"),
     "a pre-norm left out": ("llama", {"attention_norm": None}, "what the attention of layer 0 reads"),
     "a pre-norm where there is none": ("olmo2", {"mlp_norm": "post_feedforward_layernorm", "mlp_post_norm": None}, "input of the MLP norm"),
     "parallel, not serial": ("llama", {"parallel": True}, "the input of the MLP norm of layer 0"),
@@ -180,7 +180,7 @@ def test_pruned_weights_are_refused_until_they_are_permanent():
     layers = [layer.self_attn.o_proj for layer in model.model.layers]
     for module in layers:
         prune.l1_unstructured(module, "weight", 0.5)
-    with pytest.raises(ModelError, match=r"no parameter of the model.*prune\.remove"):
+    with pytest.raises(ModelError, match=r"not a parameter of the model.*prune\.remove"):
         open_model(model)
     for module in layers:
         prune.remove(module, "weight")

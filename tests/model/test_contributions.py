@@ -72,7 +72,7 @@ def test_half_precision_is_summed_in_single():
 def test_what_is_not_finite_or_missing_is_an_error():
     """NaN weights and an empty choice of examples."""
     model, task = tiny.model("llama"), tiny.task(n=2)
-    with pytest.raises(OptionError, match="no examples were chosen"):
+    with pytest.raises(OptionError, match="no examples are selected"):
         open_model(model).norms(task, examples=[])
     with torch.no_grad():
         model.model.layers[1].mlp.down_proj.weight[0, 0] = float("nan")

@@ -163,7 +163,7 @@ def test_a_module_in_memory_is_used_as_it_is():
     subject = open_model(model, dtype="float32", device="cpu")
     assert subject.model is model and all(m.training for m in model.modules())
     for wish in ({"dtype": "bfloat16"}, {"device": "cuda"}, {"device": "meta"}):
-        with pytest.raises(OptionError, match="convert it yourself"):
+        with pytest.raises(OptionError, match="convert it first"):
             open_model(model, **wish)
     assert {p.dtype for p in model.parameters()} == {torch.float32} and {p.device.type for p in model.parameters()} == {"cpu"}
 

@@ -72,7 +72,7 @@ def test_an_operator_on_labels_of_ones_own_has_to_return_another_task():
     mutant("labels-kept", of="labels")(lambda task, random: task)
     mutant("labels-lost", of="labels")(lambda task, random: None)
     task = Task("t", pairs(4))
-    with pytest.raises(MutationError, match="leaves task 't' as it is"):
+    with pytest.raises(MutationError, match="does not change task 't'"):
         relabelled(task, Mutation("labels-kept"))
     with pytest.raises(MutationError, match="returned a NoneType, not a Task"):
         relabelled(task, Mutation("labels-lost"))

@@ -264,8 +264,8 @@ def test_mutants_that_change_nothing_or_do_not_fit_are_refused():
     one = subject("llama")
     projection(one.model, 0).weight.data[:, :6] = 0
     for mutation, told in (
-        (Mutation("zero-head", ("L0H0",)), "leaves the model as it is"),
-        (Mutation("zero-head", ("L0MLP",)), "is no head"),
+        (Mutation("zero-head", ("L0H0",)), "does not change the model"),
+        (Mutation("zero-head", ("L0MLP",)), "is not a head"),
         (Mutation.make("round", (), {"bits": 1}), "from 2 to 16"),
         (Mutation.make("noise", (), {"sigma": 0}), "above 0"),
         (Mutation("swap-labels"), "changes a task"),

@@ -162,7 +162,7 @@ matters:
     assert {name: m["status"] for name, m in box.mutants.items()} == {
         "zero-head:L0H0": "not made", "zero-head:L9H0": "not made", "round:bits=99": "not made",
     }  # fmt: skip
-    assert "leaves the model as it is" in box.mutants["zero-head:L0H0"]["reasons"][0]
+    assert "does not change the model" in box.mutants["zero-head:L0H0"]["reasons"][0]
     assert box.mutation["counted"] == 0 and box.mutation["score"] is None
     assert box.run("--circuits-mutate=zero-head:L9H0", "--circuits-mutate-score=0.1").ret == 1, "no mutants are no evidence"
 

@@ -19,7 +19,7 @@ from ..core.edges import EdgeReader
 from ..model.batches import Batch
 from ..model.hooks import Edit, Hooks
 from ..model.layout import Anatomy, Block
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.projections import in_out
 from ..model.runner import Runner
 from ..model.sites import Site
@@ -30,9 +30,9 @@ def edge_logits(runner: Runner, batch: Batch, sites: Sequence[Site], masks: Tens
 
     `values` are the replacements at the components' sites. A reader without replaced edges in a set is left alone.
     """
-    surgery = _Surgery(runner.anatomy, masks.to(runner.device), len(batch))
+    replacement = _EdgeReplacement(runner.anatomy, masks.to(runner.device), len(batch))
     with torch.no_grad(), Hooks() as hooks:
-        surgery.install(hooks, sites, values)
+        replacement.install(hooks, sites, values)
         return runner.logits(batch.clean.repeat(len(masks), 1), batch.tail)
 
 
@@ -49,7 +49,7 @@ def _removed(anatomy: Anatomy, masks: Tensor) -> list[int]:
     return [int(i) for i in is_removed.nonzero()]
 
 
-class _Surgery:
+class _EdgeReplacement:
     """The hooks of one stacked forward: [sets × batch] rows."""
 
     def __init__(self, anatomy: Anatomy, masks: Tensor, batch: int) -> None:
@@ -59,51 +59,51 @@ class _Surgery:
         self._inside = False
 
     def install(self, hooks: Hooks, sites: Sequence[Site], values: Sequence[Tensor]) -> None:
-        """Watch the removed sources, and change what the readers read."""
+        """Record the removed sources, and change the inputs of the readers."""
         for site, value in zip(sites, values, strict=True):
-            mine = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
-            if mine:
-                site.hook(hooks, self._guarded(lambda x, s=site, v=value, m=mine: self._exchange(s, v, m, x)))  # type: ignore[misc]
+            units = [c - site.columns.start for c in self.removed if site.columns.start <= c < site.columns.stop]
+            if units:
+                site.hook(hooks, self._guarded(lambda x, s=site, v=value, m=units: self._exchange(s, v, m, x)))  # type: ignore[misc]
                 self._post_norm(hooks, site)
         live = [r for r in self.anatomy.universe.edges.readers if bool(self.masks[:, r.columns].any())]
         for block in self.anatomy.blocks:
-            here = [r for r in live if r.layer == block.index]
-            self._attention(hooks, block, [r for r in here if r.part in "qkv"])
-            self._mlp(hooks, block, [r for r in here if r.part == "mlp"])
+            in_layer = [r for r in live if r.layer == block.index]
+            self._attention(hooks, block, [r for r in in_layer if r.part in "qkv"])
+            self._mlp(hooks, block, [r for r in in_layer if r.part == "mlp"])
         if live and live[-1].part == "logits":
             pattern = self.masks[:, live[-1].columns]
             hooks.on_input(self.anatomy.final_norm_module, lambda x: self._put(x, pattern, self._moved(x, pattern)), "final norm")
 
     def _guarded(self, edit: Edit) -> Edit:
-        """An edit that leaves alone the calls that this surgery makes itself."""
+        """An edit that ignores the calls that this class makes."""
         return lambda x: None if self._inside else edit(x)
 
     @contextmanager
-    def _own_calls(self) -> Iterator[None]:
+    def _calling_modules(self) -> Iterator[None]:
         self._inside = True
         try:
             yield
         finally:
             self._inside = False
 
-    def _apart(self, x: Tensor) -> Tensor:
+    def _by_set(self, x: Tensor) -> Tensor:
         """Rows as [sets, batch]."""
         return x.reshape(*self.shape, *x.shape[1:])
 
-    def _exchange(self, site: Site, value: Tensor, mine: list[int], x: Tensor) -> None:
-        """Note replacement − current contribution of the removed components of a site."""
-        units = torch.tensor(mine, device=x.device)
-        now = wide(self._apart(x)[:, :, :, units])
-        change = wide(value.to(x.device).expand(-1, -1, site.units, -1)[:, :, units]) - now
+    def _exchange(self, site: Site, value: Tensor, removed: list[int], x: Tensor) -> None:
+        """Record replacement − current contribution of the removed components of a site."""
+        units = torch.tensor(removed, device=x.device)
+        now = upcast(self._by_set(x)[:, :, :, units])
+        change = upcast(value.to(x.device).expand(-1, -1, site.units, -1)[:, :, units]) - now
         change = change.permute(0, 3, 1, 2, 4)
         if site.kind == "heads":
-            weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)[units]
+            weight = upcast(in_out(site.module).detach()).view(site.units, site.width, -1)[units]
             change = change @ weight[:, None]
         change = change * site.block.scale
         self.exchanged.append((units + site.columns.start, change.flatten(2)))
 
     def _post_norm(self, hooks: Hooks, site: Site) -> None:
-        """Take what `_exchange` notes of a site through the post-norm that follows it."""
+        """Pass the changes that `_exchange` recorded for a site through its post-norm."""
         module = site.block.attention_post_norm if site.kind == "heads" else site.block.mlp_post_norm
         if module is None:
             return
@@ -111,7 +111,7 @@ class _Surgery:
 
         def scale(x: Tensor) -> None:
             components, change = self.exchanged[-1]
-            _, r = norm.parts(self._apart(x))
+            _, r = norm.parts(self._by_set(x))
             part = change.view(*change.shape[:2], *r.shape[1:-1], -1)
             if norm.centred:
                 part = part - part.mean(-1, keepdim=True)
@@ -120,9 +120,9 @@ class _Surgery:
         hooks.on_input(module, self._guarded(scale), f"post-norm of layer {site.layer}")
 
     def _moved(self, x: Tensor, pattern: Tensor) -> Tensor:
-        """The stream [rows, T, d] of the sets that replace any of a reader's edges, as it sees it; `pattern` [sets, sources]."""
+        """The stream [rows, T, d] that a reader reads in the sets that replace any of its edges; `pattern` [sets, sources]."""
         sets = pattern.any(1).nonzero()[:, 0]
-        stream = wide(self._apart(x)[sets])
+        stream = upcast(self._by_set(x)[sets])
         for components, change in self.exchanged:
             below = int((components < pattern.shape[1]).sum())
             chosen = pattern[sets][:, components[:below].to(pattern.device)].to(change)
@@ -134,41 +134,41 @@ class _Surgery:
     def _put(self, y: Tensor, pattern: Tensor, new: Tensor, columns: Tensor | None = None) -> Tensor:
         """`y` with the rows of the sets that `pattern` changes taken from `new`, all features or only some."""
         sets = pattern.any(1).nonzero()[:, 0]
-        out = self._apart(y).clone()
+        out = self._by_set(y).clone()
         fresh = new.reshape(len(sets), self.shape[1], *new.shape[1:])
         if columns is None:
             out[sets] = fresh
         else:
-            kept = out[sets]
-            kept[..., columns] = fresh[..., columns]
-            out[sets] = kept
+            rows = out[sets]
+            rows[..., columns] = fresh[..., columns]
+            out[sets] = rows
         return out.flatten(0, 1)
 
     def _attention(self, hooks: Hooks, block: Block, readers: list[EdgeReader]) -> None:
         """Queries, keys and values of a layer, projection by projection."""
         modules = {id(block.readers[r.part].module): block.readers[r.part].module for r in readers}
         for key, module in modules.items():
-            mine = [r for r in readers if id(block.readers[r.part].module) == key]
-            what = f"{mine[0].part} projection of layer {block.index}"
-            stream = self._stream(hooks, block.attention_norm or module, f"stream of the {what}")
-            edit: Edit = lambda y, b=block, p=module, m=mine, x=stream: self._project(b, p, m, x[0], y)  # type: ignore[misc]  # noqa: E731
-            hooks.on_output(module, self._guarded(edit), what)
+            of_module = [r for r in readers if id(block.readers[r.part].module) == key]
+            label = f"{of_module[0].part} projection of layer {block.index}"
+            stream = self._stream(hooks, block.attention_norm or module, f"stream of the {label}")
+            edit: Edit = lambda y, b=block, p=module, m=of_module, x=stream: self._project(b, p, m, x[0], y)  # type: ignore[misc]  # noqa: E731
+            hooks.on_output(module, self._guarded(edit), label)
 
     def _stream(self, hooks: Hooks, module: nn.Module, label: str) -> list[Tensor]:
-        """What a module reads, in a list that holds it once the module was called."""
-        kept: list[Tensor] = []
-        hooks.on_input(module, self._guarded(lambda x: kept.__setitem__(slice(None), [x])), label)
-        return kept
+        """The input of a module, in a list that is filled when the module is called."""
+        inputs: list[Tensor] = []
+        hooks.on_input(module, self._guarded(lambda x: inputs.__setitem__(slice(None), [x])), label)
+        return inputs
 
     def _project(self, block: Block, module: nn.Module, readers: list[EdgeReader], x: Tensor, y: Tensor) -> Tensor:
         """A projection's output with the readers' parts computed from their own streams; readers with the same edges share one."""
-        alike: dict[bytes, list[EdgeReader]] = {}
+        by_pattern: dict[bytes, list[EdgeReader]] = {}
         for reader in readers:
-            alike.setdefault(self.masks[:, reader.columns].cpu().numpy().tobytes(), []).append(reader)
-        for group in alike.values():
+            by_pattern.setdefault(self.masks[:, reader.columns].cpu().numpy().tobytes(), []).append(reader)
+        for group in by_pattern.values():
             pattern = self.masks[:, group[0].columns]
             columns = torch.cat([block.readers[r.part].columns[r.head] for r in group]).to(y.device)
-            with self._own_calls():
+            with self._calling_modules():
                 new = module(_normed(block.attention_norm, self._moved(x, pattern)))
             y = self._put(y, pattern, new, columns)
         return y
@@ -181,7 +181,7 @@ class _Surgery:
         stream = None if block.mlp_norm is None else self._stream(hooks, block.mlp_norm, f"MLP norm of layer {block.index}")
 
         def read(y: Tensor) -> Tensor:
-            with self._own_calls():
+            with self._calling_modules():
                 new = _normed(block.mlp_norm, self._moved(y if stream is None else stream[0], pattern))
             return self._put(y, pattern, new)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..model.batches import batches
-from ..model.precision import wide
+from ..model.precision import upcast
 from .kind import Ablation, AblationContext, Replace
 
 FACTS: dict[str, Any] = {"options": {"prompts": "clean", "positions": "pooled"}, "values": "reference"}
@@ -40,7 +40,7 @@ class Mean(Ablation):
         for batch in batches(context.task, size, runner.device, runner.vocabulary, context.reference):
             ids = getattr(batch, self.prompts)
             length = ids.shape[1] if self.positions == "each" else 0
-            totals = [wide(a).double().sum(0, keepdim=True) for a in runner.activations(ids, context.sites)]
+            totals = [upcast(a).double().sum(0, keepdim=True) for a in runner.activations(ids, context.sites)]
             if self.positions == "pooled":
                 totals = [t.sum(1, keepdim=True) for t in totals]
             sums[length] = [a + b for a, b in zip(sums[length], totals, strict=True)] if length in sums else totals

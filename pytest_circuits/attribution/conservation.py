@@ -17,7 +17,7 @@ from ..model.gradients import Rules
 from ..model.hooks import Edit, Hooks, measuring
 from ..model.layout import Anatomy
 from ..model.metrics import metric_function
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.runner import Runner
 from ..model.sites import sites_of
 from ..model.trace import unembedding_of
@@ -123,7 +123,7 @@ class _RecordedPass:
     def totals(self) -> Tensor:
         """Σ x·∂f/∂x over positions and features; [batch, boundaries]."""
         pairs = zip(self.stream, self.slopes, strict=False)
-        return torch.stack([(wide(x.detach()).double() * g.double()).sum((1, 2)).cpu() for x, g in pairs], 1)
+        return torch.stack([(upcast(x.detach()).double() * g.double()).sum((1, 2)).cpu() for x, g in pairs], 1)
 
     def biases(self) -> Tensor:
         """Σ b·∂f/∂b over the biases above each boundary; [batch, boundaries]."""

@@ -13,7 +13,7 @@ from ..model.batches import Batch
 from ..model.hooks import Hooks
 from ..model.layout import Anatomy, Block
 from ..model.metrics import metric_function
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.projections import in_out
 from ..model.runner import Runner
 from ..model.sites import Site
@@ -157,13 +157,13 @@ def clean_pass(runner: Runner, batch: Batch, metric: str, sites: list[Site], emb
 def residual_changes(anatomy: Anatomy, sites: list[Site], corrupt: list[Tensor], clean: Sequence[Tensor]) -> Tensor:
     """Each component's corrupt − clean output in d_model, before any post-norm; [batch, components, T, d_model]."""
     batch, positions = clean[0].shape[:2]
-    first = wide(clean[0])
+    first = upcast(clean[0])
     # components outermost in memory: one matrix product a layer for all examples and positions
     out = first.new_empty(anatomy.universe.components, batch * positions, anatomy.width)
     for i, site in enumerate(sites):
-        change = (wide(corrupt[i]) - wide(clean[i])).flatten(0, 1).transpose(0, 1)
+        change = (upcast(corrupt[i]) - upcast(clean[i])).flatten(0, 1).transpose(0, 1)
         if site.kind == "heads":
-            weight = wide(in_out(site.module).detach()).reshape(site.units, site.width, -1)
+            weight = upcast(in_out(site.module).detach()).reshape(site.units, site.width, -1)
             torch.bmm(change, weight, out=out[site.columns])
         else:
             out[site.columns] = change
@@ -199,7 +199,7 @@ def _attention_gradients(anatomy: Anatomy, block: Block, recorded: CleanPass) ->
         shape = g.shape[:2]
         g = g.flatten(0, 1)[:, reader.columns.flatten().to(g.device)]
         gradients.append(g.view(-1, *reader.columns.shape).transpose(0, 1))
-        weights.append(wide(reader.weight().detach()))
+        weights.append(upcast(reader.weight().detach()))
     if block.attention_norm is None:
         out = torch.cat([g @ weight.transpose(1, 2) for g, weight in zip(gradients, weights, strict=True)])
     else:

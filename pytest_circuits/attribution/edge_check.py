@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import MeasurementError
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.sites import Site
 
 TOLERANCE = {torch.float64: 1e-3, torch.float32: 1e-3}  # of the largest sum of absolute edges; rounding only
@@ -29,7 +29,7 @@ def check_row_sums(
         size[:, columns] += scores.abs().sum(2)
     truth = torch.zeros_like(signed)
     for site, c, a, g in zip(sites, corrupt, clean, slopes, strict=True):
-        truth[:, site.columns] = ((wide(c) - wide(a)) * g).sum((1, 3))
+        truth[:, site.columns] = ((upcast(c) - upcast(a)) * g).sum((1, 3))
     error = (signed - truth).abs().amax(0)
     limit = TOLERANCE.get(clean[0].dtype, HALF) * float(size.max())
     if float(error.max()) > limit:

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..model.batches import Batch
 from ..model.hooks import Hooks
 from ..model.metrics import metric_function
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.sites import Site
 from .eap_ig import alphas
 from .method import AttributionMethod, Job, Positions
@@ -55,7 +55,7 @@ class IgActivations(AttributionMethod):
         out = []
         for site, a, c in zip(job.sites, clean, corrupt, strict=True):
             slope = self._mean_gradient(job, batch, site, a, c, streams)
-            out.append(pool((wide(c) - wide(a)) * slope).to(batch.clean.device))
+            out.append(pool((upcast(c) - upcast(a)) * slope).to(batch.clean.device))
         return torch.cat(out, 1)
 
     def _mean_gradient(self, job: Job, batch: Batch, site: Site, a: Tensor, c: Tensor, streams: list[Tensor] | None) -> Tensor:

@@ -14,7 +14,7 @@ from ..model.gradients import Rules
 from ..model.hooks import Edit, Hooks
 from ..model.layout import Anatomy, Block
 from ..model.norms import Norm
-from ..model.precision import wide
+from ..model.precision import upcast
 from .atp import Atp
 from .method import Job
 
@@ -113,10 +113,10 @@ def _softcap_rule(hooks: Hooks, anatomy: Anatomy) -> None:
     hooks.on_output(unembedding, outputs.append, "unembedding")
 
     def rule(capped: Tensor) -> Tensor:
-        z = wide(outputs.pop())
+        z = upcast(outputs.pop())
         held = z.detach()
-        ratio = torch.where(held == 0, torch.ones_like(held), wide(capped.detach()) / torch.where(held == 0, torch.ones_like(held), held))
-        return straight(wide(capped), z * ratio)
+        ratio = torch.where(held == 0, torch.ones_like(held), upcast(capped.detach()) / torch.where(held == 0, torch.ones_like(held), held))
+        return straight(upcast(capped), z * ratio)
 
     hooks.on_logits(anatomy.model, rule, "logits")
 

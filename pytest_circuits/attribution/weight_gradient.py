@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..model.batches import Batch
 from ..model.hooks import Hooks
 from ..model.metrics import log_prob
-from ..model.precision import wide
+from ..model.precision import upcast
 from .method import AttributionMethod, Job
 
 FACTS: dict[str, Any] = {
@@ -119,7 +119,7 @@ class WeightGradient(AttributionMethod):
 
 
 def _recorder(tensors: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], None]:
-    return lambda x: tensors.__setitem__(key, wide(x.detach()))
+    return lambda x: tensors.__setitem__(key, upcast(x.detach()))
 
 
 def _gradient_recorder(tensors: dict[tuple[str, int], Tensor], key: tuple[str, int]) -> Callable[[Tensor], Tensor]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..model.layout import Anatomy, Block
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.projections import in_out
 from ..model.trace import Trace, parts_of, unembedding_of
 from .tolerance import Examiner, rounding, single
@@ -60,9 +60,9 @@ def _projections(block: Block, recorded: Trace, examiner: Examiner) -> None:
                 f"the {name} projection of layer {block.index} ({type(module).__name__}) stores its weight as {tuple(weight.shape)} "
                 f"{weight.dtype} for {x.shape[-1]} inputs and {y.shape[-1]} outputs: quantised weights cannot be measured"
             )
-        expected = wide(x) @ wide(weight)
+        expected = upcast(x) @ upcast(weight)
         bias: Tensor | None = getattr(module, "bias", None)
-        expected = expected if bias is None else expected + wide(bias.detach())
+        expected = expected if bias is None else expected + upcast(bias.detach())
         # products are accumulated in float32 or wider, and the result is rounded once more
         accumulated = 8 * x.shape[-1] ** 0.5 * max(torch.finfo(expected.dtype).eps, rounding(expected))
         allowed = (4 * rounding(y) + accumulated) * float(expected.abs().max())
@@ -76,14 +76,14 @@ def _stream(anatomy: Anatomy, block: Block, recorded: Trace, examiner: Examiner)
     first = recorded.inputs["q", i]
     _reads(anatomy, recorded, (block.attention_norm, "attention_norm", i), stream, first, 0.0, examiner, "attention")
     attention = _written(anatomy, recorded, (block.attention_post_norm, "attention_post_norm", i), recorded.outputs["output", i], examiner)
-    middle = wide(stream) + block.scale * wide(attention)
-    size = wide(stream).abs() + block.scale * wide(attention).abs()
+    middle = upcast(stream) + block.scale * upcast(attention)
+    size = upcast(stream).abs() + block.scale * upcast(attention).abs()
     source, slack = (stream, 0.0) if anatomy.parallel else (middle, 4 * rounding(stream, attention) * size)
     _reads(anatomy, recorded, (block.mlp_norm, "mlp_norm", i), source, recorded.inputs["mlp", i], slack, examiner, "MLP")
     mlp_output = recorded.outputs["mlp" if block.down is None else "down", i]
     mlp = _written(anatomy, recorded, (block.mlp_post_norm, "mlp_post_norm", i), mlp_output, examiner)
-    whole = middle + block.scale * wide(mlp)
-    allowed = 6 * rounding(stream, mlp) * (size + block.scale * wide(mlp).abs())
+    whole = middle + block.scale * upcast(mlp)
+    allowed = 6 * rounding(stream, mlp) * (size + block.scale * upcast(mlp).abs())
     what = f"residual + heads + MLP of layer {i} (bias and post-norms included) differ from the layer's output"
     examiner.same(recorded.outputs["module", i], whole, allowed, what)
 
@@ -96,7 +96,7 @@ def _reads(
 ) -> None:
     """A sublayer reads the stream, through its pre-norm if it has one. `slack` bounds the rounding of the stream."""
     module, name, i = norm
-    slack = slack + 2 * rounding(stream, read) * wide(stream).abs()
+    slack = slack + 2 * rounding(stream, read) * upcast(stream).abs()
     if module is None:
         examiner.same(read, stream, slack, f"what the {who} of layer {i} reads differs from the residual stream")
         return
@@ -126,7 +126,7 @@ def _norm(anatomy: Anatomy, module: nn.Module, recorded: Trace, key: tuple[str, 
     expected, (_, r) = norm.value(x), norm.parts(x)
     place = key[0].replace("_", " ") + (f" of layer {key[1]}" if key[1] >= 0 else "")
     # the mean that is subtracted carries the rounding of the largest features
-    largest = wide(x).abs().amax(-1, keepdim=True) if norm.centred else wide(x).abs()
+    largest = upcast(x).abs().amax(-1, keepdim=True) if norm.centred else upcast(x).abs()
     size = float(torch.maximum(expected.abs(), largest * r * norm.weight.abs()).max())
     examiner.same(y, expected, 16 * single(x, y) * size, f"the formula of the {place} differs from the module")
 
@@ -135,11 +135,11 @@ def _logits(anatomy: Anatomy, recorded: Trace, logits: Tensor, examiner: Examine
     """Logits are the unembedding's output up to a constant factor, or that output under the soft cap of the config."""
     if unembedding_of(anatomy) is None:
         raise examiner.fail("the model names no unembedding (get_output_embeddings)")
-    z = wide(recorded.outputs["unembedding", -1])
+    z = upcast(recorded.outputs["unembedding", -1])
     if anatomy.softcap is not None:
         expected = anatomy.softcap * torch.tanh(z / anatomy.softcap)
         what = f"the unembedding's output under the soft cap {anatomy.softcap:g} differs from the logits"
     else:
-        expected = z * ((wide(logits) * z).sum() / z.square().sum().clamp(min=torch.finfo(z.dtype).tiny))
+        expected = z * ((upcast(logits) * z).sum() / z.square().sum().clamp(min=torch.finfo(z.dtype).tiny))
         what = "the logits are not a constant multiple of the unembedding's output (a soft cap? name it as final_softcap); they differ"
-    examiner.same(logits, expected, 16 * rounding(recorded.outputs["unembedding", -1], logits) * float(wide(logits).abs().max()), what)
+    examiner.same(logits, expected, 16 * rounding(recorded.outputs["unembedding", -1], logits) * float(upcast(logits).abs().max()), what)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..model.hooks import Hooks
 from ..model.layout import Anatomy, Block
-from ..model.precision import wide
+from ..model.precision import upcast
 from .tolerance import Examiner, rounding
 
 SCALES = (1.0, 8.0)  # of the noise: spread-out attention, and attention almost all on one position
@@ -136,12 +136,12 @@ def _check_values(anatomy: Anatomy, layer: int, recorded: AttentionTrace, examin
         f"the heads' outputs at the first position of layer {layer} differ from their values (wrong v columns or order of heads, no "
         "causal mask, or attention sinks)"
     )
-    examiner.same(z, values, 4 * rounding(z) * float(wide(values).abs().max()), what)
+    examiner.same(z, values, 4 * rounding(z) * float(upcast(values).abs().max()), what)
 
 
 def _check_heads(anatomy: Anatomy, layer: int, recorded: AttentionTrace, examiner: Examiner) -> set[SilentReader]:
     """A query changes its head at its position; a key its group of heads, from its position on. All of a head's output changes."""
-    z, group = wide(recorded.z[layer]), anatomy.heads // anatomy.kv_heads
+    z, group = upcast(recorded.z[layer]), anatomy.heads // anatomy.kv_heads
     query, key = recorded.heads[layer]
     half = max(1, anatomy.head_dim // 2)
     negligible = 4 * rounding(recorded.z[layer]) * float(z.abs().max())
@@ -168,8 +168,8 @@ def _check_heads(anatomy: Anatomy, layer: int, recorded: AttentionTrace, examine
 
 def _check_gate(block: Block, activation: Tensor, neurons: Tensor, examiner: Examiner) -> None:
     """A neuron is its activation, or the product of its activation and a second factor."""
-    first, other, doubled = (wide(neurons[row]) for row in (0, 6, 7))
-    value = wide(activation[0])
+    first, other, doubled = (upcast(neurons[row]) for row in (0, 6, 7))
+    value = upcast(activation[0])
     if value.shape != first.shape:
         raise examiner.fail(
             f"the activation of layer {block.index} gives {tuple(value.shape)} where the down projection reads {tuple(first.shape)}"

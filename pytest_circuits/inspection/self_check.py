@@ -19,7 +19,7 @@ from transformers.pytorch_utils import Conv1D
 from ..errors import CircuitsError, MeasurementError, ModelError
 from ..model.hooks import Hooks, measuring
 from ..model.layout import Anatomy
-from ..model.precision import wide
+from ..model.precision import upcast
 from ..model.runner import Runner
 from ..model.sites import Site, sites_of
 from ..model.trace import Trace, random_prompt, trace, without_user_hooks
@@ -90,7 +90,7 @@ def _check_untouched(anatomy: Anatomy, ids: Tensor, plain: Tensor, examiner: Exa
         recorded = trace(anatomy, hooks)
         logits = _logits(anatomy.model, ids)
     if not torch.equal(logits, plain):
-        gap = float((wide(logits) - wide(plain)).abs().max())
+        gap = float((upcast(logits) - upcast(plain)).abs().max())
         raise examiner.fail(f"replacing every head, MLP and neuron with itself changes the logits by {gap:.3g}; nothing may change")
     check_sums(anatomy, recorded, logits, examiner)
     return recorded
@@ -107,7 +107,7 @@ def _check_reuse(runner: Runner, recorded: Trace, ids: Tensor, plain: Tensor, ex
     with _prefix(runner, recorded, last):
         reused = _last_logits(runner.model, ids)
     plain = plain[:, -1]
-    allowed = 16 * rounding(plain) * float(wide(plain).abs().max())
+    allowed = 16 * rounding(plain) * float(upcast(plain).abs().max())
     examiner.same(reused, plain, allowed, f"logits from the stream before layer {last} on (does a layer give a tuple? layer_tuple) differ")
 
 
@@ -152,7 +152,7 @@ def _check_removal(runner: Runner, site: Site, unit: int, recorded: Trace, ids: 
         hooked = _last_logits(runner.model, ids)
     operated = _last_logits(runner.model, ids, _operated(runner.anatomy, site, unit, examiner))
     name = {"heads": f"head {unit}", "mlp": "the MLP", "neurons": f"neuron {unit}"}[site.kind]
-    allowed = 16 * rounding(operated) * float(wide(operated).abs().max())
+    allowed = 16 * rounding(operated) * float(upcast(operated).abs().max())
     examiner.same(
         hooked, operated, allowed, f"removing {name} of layer {site.layer} by a hook and by weight surgery give other logits; they differ"
     )

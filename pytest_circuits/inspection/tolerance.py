@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ModelError
-from ..model.precision import wide
+from ..model.precision import upcast
 
 TF32 = 2.0**-10
 
@@ -41,7 +41,7 @@ class Examiner:
         text = what if isinstance(what, str) else what()
         if actual.shape != expected.shape:
             raise self.fail(f"{text}: shapes {tuple(actual.shape)} and {tuple(expected.shape)}")
-        gap = (wide(actual) - wide(expected)).abs()
+        gap = (upcast(actual) - upcast(expected)).abs()
         bound = torch.as_tensor(allowed, device=gap.device, dtype=gap.dtype).expand_as(gap)
         # overflow to the same infinity on both sides counts as equal
         wrong = ~(gap <= bound) & ~(actual == expected)
@@ -52,4 +52,4 @@ class Examiner:
 
     def equal(self, actual: Tensor, expected: Tensor, what: str) -> None:
         """The same tensor passed on: a few units in the last place are allowed, for casts on the way."""
-        self.same(actual, expected, 2 * rounding(actual, expected) * wide(expected).abs(), what)
+        self.same(actual, expected, 2 * rounding(actual, expected) * upcast(expected).abs(), what)

@@ -12,7 +12,7 @@ from ..errors import MeasurementError
 from .batches import batches
 from .encoding import EncodedTask
 from .hooks import measuring
-from .precision import wide
+from .precision import upcast
 from .projections import in_out
 from .runner import Runner
 from .sites import Site, sites_of
@@ -49,10 +49,10 @@ def _norms(site: Site, x: Tensor) -> Tensor:
     """[batch, T, units, width] → [batch, T, units]; one head at a time, since each writes a vector of the stream's width."""
     if site.kind == "mlp":
         return _length(x)
-    weight = wide(in_out(site.module).detach()).view(site.units, site.width, -1)
-    return torch.stack([_length(wide(x[:, :, head]) @ weight[head].to(x.device)) for head in range(site.units)], dim=-1)
+    weight = upcast(in_out(site.module).detach()).view(site.units, site.width, -1)
+    return torch.stack([_length(upcast(x[:, :, head]) @ weight[head].to(x.device)) for head in range(site.units)], dim=-1)
 
 
 def _length(x: Tensor) -> Tensor:
-    length: Tensor = torch.linalg.vector_norm(wide(x), dim=-1)
+    length: Tensor = torch.linalg.vector_norm(upcast(x), dim=-1)
     return length

@@ -10,7 +10,7 @@ from torch import Tensor
 from .batches import Batch
 from .hooks import Hooks
 from .metrics import metric_function
-from .precision import wide
+from .precision import upcast
 from .runner import Runner
 from .sites import Site
 
@@ -47,6 +47,6 @@ def gradient_scores(
         slopes = runner.gradients(value, activations)
     scores = []
     for i, slope in enumerate(slopes):
-        change = -wide(activations[i].detach()) if baseline is None else wide(baseline[i]) - wide(activations[i].detach())
+        change = -upcast(activations[i].detach()) if baseline is None else upcast(baseline[i]) - upcast(activations[i].detach())
         scores.append(pool(change * slope).to(batch.clean.device))
     return torch.cat(scores, 1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ModelError
-from .precision import wide
+from .precision import upcast
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Norm:
     def weight(self) -> Tensor:
         """The effective weight, in float32 or wider; [d_model]."""
         weight: Tensor = self.module.weight  # type: ignore[assignment]
-        return wide(weight.detach()) + self.offset
+        return upcast(weight.detach()) + self.offset
 
     def parts(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(centred input, r), computed in float32 or wider."""
-        x = wide(x)
+        x = upcast(x)
         if self.centred:
             x = x - x.mean(-1, keepdim=True)
         return x, torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
@@ -43,7 +43,7 @@ class Norm:
         centred, r = self.parts(x)
         y = centred * r * self.weight
         bias: Tensor | None = getattr(self.module, "bias", None)
-        return y if bias is None else y + wide(bias.detach())
+        return y if bias is None else y + upcast(bias.detach())
 
     def frozen_scale(self, x: Tensor) -> Tensor:
         """Same value, with r a constant: linear in x up to the bias (the RelP rule for norms)."""
@@ -96,7 +96,7 @@ def norm_of(module: nn.Module, where: str) -> Norm:
     size = weight.numel()
     probe = torch.linspace(-1.3, 2.1, size, dtype=torch.float32, device=weight.device).roll(size // 3).to(weight.dtype)[None]
     with torch.no_grad():
-        truth = wide(module.forward(probe))  # without hooks
+        truth = upcast(module.forward(probe))  # without hooks
         for centred in (isinstance(module, nn.LayerNorm), not isinstance(module, nn.LayerNorm)):
             for offset in (0.0, 1.0):
                 norm = Norm(module, centred, eps, offset)

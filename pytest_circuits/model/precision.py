@@ -6,6 +6,6 @@ import torch
 from torch import Tensor
 
 
-def wide(x: Tensor) -> Tensor:
+def upcast(x: Tensor) -> Tensor:
     """The tensor in float32, or in float64 where it already is."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import MeasurementError, OptionError
 from .hooks import Hooks, current_frame
 from .layout import Anatomy
-from .precision import wide
+from .precision import upcast
 from .sites import Site
 from .trace import unembedding_of
 
@@ -71,7 +71,7 @@ class Runner:
         keep = {"logits_to_keep": tail} if self._takes_logits_to_keep else {}
         with self._contiguous_tail():
             out: Tensor = self.model(input_ids=ids, use_cache=False, **keep).logits[:, -tail:]
-        return wide(out)
+        return upcast(out)
 
     @contextmanager
     def _contiguous_tail(self) -> Iterator[None]:
@@ -97,7 +97,7 @@ class Runner:
         gradients = torch.autograd.grad(value, inputs, allow_unused=True) if value.requires_grad else (None,) * len(inputs)
         if all(g is None for g in gradients):
             raise MeasurementError("no gradient flows from the metric back to the units: does a hook on the model detach what it returns?")
-        return [wide(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, gradients, strict=True)]
+        return [upcast(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, gradients, strict=True)]
 
     def activations(self, ids: Tensor, sites: list[Site]) -> list[Tensor]:
         """Activations at each site, no gradients: [batch, T, units, width] in order."""

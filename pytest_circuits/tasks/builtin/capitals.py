@@ -78,11 +78,11 @@ class Parameters(generated.Parameters):
 
 
 class Capitals(generated.Generated):
-    """From a US city to the capital of its state, which is never named. 120 cities in 40 states.
+    """From a US city to the capital of its state, which is not mentioned. 120 cities in 40 states.
 
     The corrupt prompt has a city of another state, whose capital is the first foil; further foils are capitals of other states. Pairs
     whose clean city lies in the same state form a group: they share the second hop. `target: state` has the same prompts in the same
-    order with the state as their answer, to watch a model that stops half-way.
+    order with the state as the answer, to detect a model that stops after the first hop.
     """
 
     name: ClassVar[str] = "capitals"
@@ -100,11 +100,11 @@ class Capitals(generated.Generated):
     def draw(self, random: Draws) -> PromptPair:
         """A template with two cities of different states; never degenerate."""
         template = TEMPLATES[random.choice(generated.several(self.parameters.templates))]
-        here, there = random.sample(list(STATES), 2)
-        clean, corrupt = (template.format(city=random.choice(STATES[state][1].split())) for state in (here, there))
-        others = Random(f"{clean} {corrupt}").sample([s for s in STATES if s not in (here, there)], self.parameters.foils - 1)
+        state, other = random.sample(list(STATES), 2)
+        clean, corrupt = (template.format(city=random.choice(STATES[name][1].split())) for name in (state, other))
+        others = Random(f"{clean} {corrupt}").sample([s for s in STATES if s not in (state, other)], self.parameters.foils - 1)
         return PromptPair(
-            clean=clean, corrupt=corrupt, answer=self._answer(here), foils=tuple(map(self._answer, [there, *others])), group=here
+            clean=clean, corrupt=corrupt, answer=self._answer(state), foils=tuple(map(self._answer, [other, *others])), group=state
         )
 
     def _answer(self, state: str) -> str:

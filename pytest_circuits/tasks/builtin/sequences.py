@@ -28,12 +28,11 @@ class Parameters(generated.Parameters):
 
 
 class Sequences(generated.Generated):
-    """What the tasks share; each says by `ordered` what the right answer is.
+    """Base of the sequence tasks; `ordered` gives the right answer.
 
-    All tokens of the answer are teacher-forced and scored by argmax, `[END]` with them: a sequence that does not end is wrong. The
-    corrupt prompt has as many numbers and another answer, which is the foil. No two clean prompts are equal; each is a group of its
-    own. A tokenizer that knows the numbers and the three marks as words has one token for each; others have more for some, and pairs
-    that differ in length there are replaced.
+    All tokens of the answer, including `[END]`, are teacher-forced and scored by argmax: a sequence that does not end is wrong. The
+    corrupt prompt has as many numbers and another answer, which is the foil. Clean prompts are distinct; each is a separate
+    group. A tokenizer may have one token for each number and mark, or several for some; pairs of different token length are replaced.
     """
 
     Parameters = Parameters
@@ -55,7 +54,7 @@ class Sequences(generated.Generated):
         if self.parameters.corruption == "one":
             corrupt, place = list(clean), random.randrange(length)
             other = random.randint(1, self.parameters.largest - 1)
-            corrupt[place] = other + (other >= clean[place])  # any but the number that stands there
+            corrupt[place] = other + (other >= clean[place])  # any number but the present one
         else:
             corrupt = self._numbers(random, length)
         answer, foil = _answer(self.ordered(clean)), _answer(self.ordered(corrupt))

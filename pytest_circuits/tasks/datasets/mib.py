@@ -27,8 +27,8 @@ def offers(record: Any, where: str, counterfactual: str | None = None) -> list[P
     if other is None:
         return []
     clean, answer, options = _prompt(record, where), *_answer(record, where)
-    there = f"{where}: the counterfactual"
-    corrupt, corrupt_answer = _prompt(other, there), _answer(other, there)[0]
+    other_where = f"{where}: the counterfactual"
+    corrupt, corrupt_answer = _prompt(other, other_where), _answer(other, other_where)[0]
     foils = [option for option in options if option != answer]
     if not options and corrupt_answer != answer:
         foils = [corrupt_answer]

@@ -80,15 +80,15 @@ class Generated(ABC):
         settings = self.parameters.model_dump(mode="json", exclude={"n", *self.asks})
         random = Seeded(f"{self.name} {json.dumps(settings, sort_keys=True)}")
         seen: set[object] = set()
-        dropped = in_vain = 0
-        while in_vain < PATIENCE * (len(seen) + 1000):
-            in_vain += 1
+        dropped = repeated = 0
+        while repeated < PATIENCE * (len(seen) + 1000):
+            repeated += 1
             pair = self.draw(random)
             if pair is None:
                 dropped += 1
             elif (pair.clean, pair.corrupt) not in seen:
                 seen.add((pair.clean, pair.corrupt))
-                in_vain = 0
+                repeated = 0
                 yield pair, dropped
 
     def _first(self, n: int) -> tuple[list[PromptPair], int]:

@@ -25,7 +25,7 @@ ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
 
 
 @dataclass(frozen=True)
-class DetectionAnswer:
+class Detection:
     """What a claim says of a mutant. `how` is None where it did not notice, else the verdict that gave it away."""
 
     judged: JudgedClaim
@@ -48,7 +48,7 @@ class MutantResult:
     """One mutant. `problem` says why it was not made or not measured; `unmeasured` tells the two apart."""
 
     mutation: Mutation
-    answers: tuple[DetectionAnswer, ...] = ()
+    answers: tuple[Detection, ...] = ()
     behaviour: Mapping[str, Behaviour] = field(default_factory=dict)
     fingerprint: str | None = None
     problem: str = ""
@@ -84,7 +84,9 @@ def relabelled(task: TaskSource, mutation: Mutation) -> TaskSource:
     return replace(task, mutation=mutation.text)
 
 
-def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mutation: Mutation, lenient: bool) -> MutantResult:
+def evaluate_mutant(
+    executor: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mutation: Mutation, lenient: bool
+) -> MutantResult:
     """Make a mutant and ask every claim. `lenient`: an inconclusive claim fails no test, so it notices nothing.
 
     A mutant that cannot be made, or not be measured offline, is no failure of any claim: `problem` says why.
@@ -92,12 +94,12 @@ def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mu
     try:
         if mutation.of_labels:
             for task in {task for judged in claims for task in judged.claim.tasks.values()}:
-                lab.task(relabelled(task, mutation))
+                executor.task(relabelled(task, mutation))
             fingerprint = None
         else:
-            fingerprint = lab.describe(changed(model, mutation)).fingerprint
-        behaviour = behaviours(lab, model, claims, mutation)
-        answers = tuple(_answer(lab, judged, mutation, lenient) for judged in claims)
+            fingerprint = executor.describe(changed(model, mutation)).fingerprint
+        behaviour = behaviours(executor, model, claims, mutation)
+        answers = tuple(_answer(executor, judged, mutation, lenient) for judged in claims)
     except MutationError as problem:
         return MutantResult(mutation, problem=str(problem))
     except Offline as problem:
@@ -105,29 +107,29 @@ def attempt(lab: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mu
     return MutantResult(mutation, answers, behaviour, fingerprint)
 
 
-def _answer(lab: Executor, judged: JudgedClaim, mutation: Mutation, lenient: bool) -> DetectionAnswer:
+def _answer(executor: Executor, judged: JudgedClaim, mutation: Mutation, lenient: bool) -> Detection:
     try:
-        evaluation = evaluate_claim(lab, mutated(judged.claim, mutation), strength=False)
+        evaluation = evaluate_claim(executor, mutated(judged.claim, mutation), strength=False)
     except CircuitsError:
         raise
     except Exception as problem:  # a property of a third party that did not expect such a model: its test would fail, and no other
-        told = MeasurementError(f"the property {judged.claim.property} raised {type(problem).__name__}: {problem}")
-        evaluation = decide_outcome(told, judged.claim.required_bound(), Cost(), None)
+        error = MeasurementError(f"the property {judged.claim.property} raised {type(problem).__name__}: {problem}")
+        evaluation = decide_outcome(error, judged.claim.required_bound(), Cost(), None)
     if evaluation.details.get("error") == "Offline":
         raise Offline(reason(evaluation.verdict))
     verdict = evaluation.verdict.kind
     quiet = as_expected(verdict, judged.claim.expect) or (lenient and verdict == INCONCLUSIVE)
-    return DetectionAnswer(judged, evaluation, None if quiet else verdict)
+    return Detection(judged, evaluation, None if quiet else verdict)
 
 
-def behaviours(lab: Executor, model: ModelSource, claims: Iterable[JudgedClaim], mutation: Mutation) -> dict[str, Behaviour]:
+def behaviours(executor: Executor, model: ModelSource, claims: Iterable[JudgedClaim], mutation: Mutation) -> dict[str, Behaviour]:
     """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
-    found: dict[str, Behaviour] = {}
+    by_task: dict[str, Behaviour] = {}
     for judged in claims:
         for name, task in judged.claim.tasks.items():
-            if name not in found:
-                found[name] = _behaviour(lab, model, task, gate_of(judged.claim.parameters), mutation)
-    return found
+            if name not in by_task:
+                by_task[name] = _behaviour(executor, model, task, gate_of(judged.claim.parameters), mutation)
+    return by_task
 
 
 def gate_of(parameters: AnyParameters) -> Parameters:
@@ -138,23 +140,23 @@ def gate_of(parameters: AnyParameters) -> Parameters:
 
 def gates(model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> tuple[Ablate, Ablate]:
     """The intact model's answers, and the mutant's, as a claim's competence gate asks for them."""
-    one = Ablate(model, task, ((),), metric=p.metric, part=part(p, "evaluation"))
+    intact = Ablate(model, task, ((),), metric=p.metric, part=part(p, "evaluation"))
     there = relabelled(task, mutation) if mutation.of_labels else task
-    return one, replace(one, model=changed(model, mutation), task=there)
+    return intact, replace(intact, model=changed(model, mutation), task=there)
 
 
-def _behaviour(lab: Executor, model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> Behaviour:
+def _behaviour(executor: Executor, model: ModelSource, task: TaskSource, p: Parameters, mutation: Mutation) -> Behaviour:
     import numpy as np
 
     before, after = gates(model, task, p, mutation)
     try:
-        then, now = lab.result(before), lab.result(after)
+        then, now = executor.result(before), executor.result(after)
     except (Offline, MutationError):
         raise
     except CircuitsError:  # answers that are not finite numbers
         return Behaviour((float("nan"), float("nan")), float("inf"), float("inf"), True)
     metric, log_prob = (float(np.abs(getattr(now, k).astype(float) - getattr(then, k)).max()) for k in ("metric", "log_prob"))
-    limit = ROUNDING.get(lab.describe(model).dtype, 1e-4)
+    limit = ROUNDING.get(executor.describe(model).dtype, 1e-4)
     size = max(1.0, float(np.abs(then.metric).max()))
     other = (
         bool((now.correct != then.correct).any())

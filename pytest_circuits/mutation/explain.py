@@ -9,10 +9,10 @@ from ..core.json_values import plain
 from ..core.verdict import CERTIFIED, REFUTED, Bound
 from ..report.model import MutantReason
 from .circuit import SpecCircuit
-from .detection import Behaviour, DetectionAnswer, MutantResult
+from .detection import Behaviour, Detection, MutantResult
 
 
-def share_of_way(answer: DetectionAnswer) -> float | None:
+def share_of_way(answer: Detection) -> float | None:
     """How far the estimate moved towards a change of the verdict: 0 not at all (or away from it), 1 all the way to the bound.
 
     None where there is no number on one of the sides, where no verdict is expected, or where the intact estimate lies on the bound.
@@ -47,7 +47,7 @@ def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
     return [*found, MutantReason(code="no-number") if nearest is None else _bound_reason(*nearest)]
 
 
-def _bound_reason(answer: DetectionAnswer, share: float) -> MutantReason:
+def _bound_reason(answer: Detection, share: float) -> MutantReason:
     """How far the estimate that came nearest to its bound went."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     assert before is not None and after is not None
@@ -64,7 +64,7 @@ def _bound_reason(answer: DetectionAnswer, share: float) -> MutantReason:
     return MutantReason(code="no-estimate-nearer" if share == 0 else "bound-too-far", arguments=arguments)
 
 
-def closest(result: MutantResult) -> tuple[DetectionAnswer, float] | None:
+def closest(result: MutantResult) -> tuple[Detection, float] | None:
     """The claim whose estimate went the largest part of the way to its bound."""
     shares = [(answer, share) for answer in result.answers if (share := share_of_way(answer)) is not None]
     return max(shares, key=lambda pair: pair[1], default=None)

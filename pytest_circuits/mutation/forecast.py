@@ -16,7 +16,7 @@ from ..mutants.base import Mutation
 from .circuit import circuit_of
 from .detection import gate_of, gates, mutated
 from .judged_claim import JudgedClaim
-from .recipes import NotMade, mutations
+from .recipes import UnmadeMutant, mutations
 from .run import MutationRun, grouped
 
 
@@ -42,7 +42,7 @@ def forecast(run: MutationRun, planner: Planner, offline: Executor, claims: Sequ
         if is_exact and group.claims:
             try:
                 every = mutations(run.recipes, circuit_of(offline, model, group.claims), group.donor)
-                mutants = [mutant for mutant in every if not isinstance(mutant, NotMade)]
+                mutants = [mutant for mutant in every if not isinstance(mutant, UnmadeMutant)]
             except CircuitsError:
                 is_exact = False
         if not is_exact:

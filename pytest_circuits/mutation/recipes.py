@@ -39,7 +39,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class NotMade:
+class UnmadeMutant:
     """A recipe that gives no mutant here, and why."""
 
     name: str
@@ -110,15 +110,15 @@ def _value(text: str) -> Any:
 
 def mutations(
     wanted: Iterable[Recipe], circuit: SpecCircuit, donor: ModelSource | None = None, tasks: Sequence[str] = ()
-) -> list[Mutation | NotMade]:
+) -> list[Mutation | UnmadeMutant]:
     """The mutants that recipes give, each once. A unit that a recipe names and the model does not have is not made, and says so."""
     taken: Counter[tuple[str, str]] = Counter()
-    found: dict[str, Mutation | NotMade] = {}
+    found: dict[str, Mutation | UnmadeMutant] = {}
     for recipe in wanted:
         of = target_of(recipe.operator)
         for units in _units(recipe, of, circuit, taken):
             if isinstance(units, str):
-                one: Mutation | NotMade = NotMade(recipe.name, units)
+                one: Mutation | UnmadeMutant = UnmadeMutant(recipe.name, units)
             else:
                 given = donor if OPERATORS.fact(recipe.operator, "donor") else None
                 one = Mutation.make(recipe.operator, units, recipe.options, given)

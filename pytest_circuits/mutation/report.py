@@ -23,10 +23,10 @@ from ..report.model import (
     StatedBound,
 )
 from .circuit import SpecCircuit
-from .detection import Behaviour, DetectionAnswer, MutantResult
+from .detection import Behaviour, Detection, MutantResult
 from .explain import reasons, share_of_way
 from .judged_claim import JudgedClaim
-from .recipes import NotMade
+from .recipes import UnmadeMutant
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Group:
     model: str
     claims: Sequence[JudgedClaim]
     circuit: SpecCircuit | None
-    results: Sequence[MutantResult | NotMade]
+    results: Sequence[MutantResult | UnmadeMutant]
     left_out: Sequence[tuple[JudgedClaim, str]] = ()
     problem: str = ""
 
@@ -93,8 +93,8 @@ def _spec(group: Group) -> SpecMutation:
     )
 
 
-def _mutant(result: MutantResult | NotMade, circuit: SpecCircuit | None) -> MutantRecord:
-    if isinstance(result, NotMade):
+def _mutant(result: MutantResult | UnmadeMutant, circuit: SpecCircuit | None) -> MutantRecord:
+    if isinstance(result, UnmadeMutant):
         return _mutant_record({"name": result.name, "status": "not made"}, [_message("not-made", result.reason)])
     assert circuit is not None
     mutation = result.mutation
@@ -152,7 +152,7 @@ def _behaviour(change: Behaviour) -> BehaviourChange:
     )
 
 
-def _outcome(answer: DetectionAnswer) -> DetectionOutcome:
+def _outcome(answer: Detection) -> DetectionOutcome:
     """What one claim said. `beyond_noise`: a comparison with a baseline would flag the change, whatever the verdict."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     moved = None

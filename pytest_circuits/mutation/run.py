@@ -13,9 +13,9 @@ from ..errors import CircuitsError, OptionError
 from ..measurement.executor import Executor
 from ..report.model import MutationReport
 from .circuit import circuit_of
-from .detection import MutantResult, attempt
+from .detection import MutantResult, evaluate_mutant
 from .judged_claim import JudgedClaim
-from .recipes import NotMade, Recipe, mutations, recipes
+from .recipes import Recipe, UnmadeMutant, mutations, recipes
 from .report import Group, build_mutation_report
 
 Tell = Callable[[str], object]
@@ -66,17 +66,17 @@ class MutationRun:
             circuit = circuit_of(executor, model, claims)
         except CircuitsError as problem:
             return Group(file, model.name, claims, None, [], group.left_out, str(problem))
-        results: list[MutantResult | NotMade] = []
+        results: list[MutantResult | UnmadeMutant] = []
         mutants = mutations(self.recipes, circuit, group.donor)
         for i, mutant in enumerate(mutants):
-            result = mutant if isinstance(mutant, NotMade) else attempt(executor, model, claims, mutant, lenient)
+            result = mutant if isinstance(mutant, UnmadeMutant) else evaluate_mutant(executor, model, claims, mutant, lenient)
             results.append(result)
             tell(f"mutant {i + 1} of {len(mutants)} of {model.name} ({file}): {mutant.name}: {_outcome_line(result)}")
         return Group(file, model.name, claims, circuit, results, group.left_out)
 
 
-def _outcome_line(result: MutantResult | NotMade) -> str:
-    if isinstance(result, NotMade) or result.problem:
+def _outcome_line(result: MutantResult | UnmadeMutant) -> str:
+    if isinstance(result, UnmadeMutant) or result.problem:
         return "not measured" if isinstance(result, MutantResult) and result.unmeasured else "not made"
     detections = [answer for answer in result.answers if answer.how]
     if detections:

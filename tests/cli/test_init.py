@@ -212,7 +212,7 @@ def test_neurons_that_do_too_much_are_not_called_faithful(project):
 
 @pytest.mark.parametrize(("universe", "high", "few"), [(2048, 510.0, True), (2048, 1100.0, False), (96, 24.0, True), (96, 25.0, False)])
 def test_few_neurons_are_a_quarter_at_most(universe, high, few):
-    one = next(candidates.of_task("ioi", [], 0.5, ("neurons_to_reach",)))
+    one = next(candidates.candidates_for_task("ioi", [], 0.5, ("neurons_to_reach",)))
     told = one.empty(Estimate(high / 2, (1.0, high), 50, details={"universe": universe}), Bound(None, high))
     assert told is None if few else f"up to {high:g} of {universe} are, more than 25%" in told
 
@@ -225,7 +225,7 @@ def test_few_neurons_are_a_quarter_at_most(universe, high, few):
 ])  # fmt: skip
 def test_tasks_differ_only_below_the_noise_ceiling(edge, ceilings, told):
     """Halves of one and the same task differ by as much."""
-    one = next(candidates.of_pair("a", "b", ("jaccard",)))
+    one = next(candidates.candidates_for_pair("a", "b", ("jaccard",)))
     found = one.empty(Estimate(edge / 2, (0.0, edge), 50, details={"noise_ceiling": ceilings}), Bound(None, edge))
     assert found is None if told is None else told in found
 

@@ -16,10 +16,10 @@ from pytest_circuits.core.verdict import CERTIFIED, MEASURED, REFUTED, Bound, Es
 from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
 from pytest_circuits.mutation.circuit import SpecCircuit
-from pytest_circuits.mutation.detection import Behaviour, DetectionAnswer, MutantResult
+from pytest_circuits.mutation.detection import Behaviour, Detection, MutantResult
 from pytest_circuits.mutation.explain import reasons, share_of_way
 from pytest_circuits.mutation.judged_claim import JudgedClaim
-from pytest_circuits.mutation.recipes import NotMade
+from pytest_circuits.mutation.recipes import UnmadeMutant
 from pytest_circuits.mutation.report import Group, build_mutation_report
 from pytest_circuits.report.messages.mutation import mutant_reason
 from pytest_circuits.report.renderers.mutation import lines
@@ -39,7 +39,7 @@ def asked(value, bound, expect=CERTIFIED, name="a"):
 
 
 def answer(before, after, bound, expect=CERTIFIED, how=None, name="a"):
-    return DetectionAnswer(asked(before, bound, expect, name), judged(after, how or expect), how)
+    return Detection(asked(before, bound, expect, name), judged(after, how or expect), how)
 
 
 @pytest.mark.parametrize(("before", "after", "bound", "expect", "share"), [
@@ -107,7 +107,7 @@ def test_the_score_counts_what_was_noticed_of_what_could_be(snapshot):
     found = document([
         tried("zero-head", ["refuted", "invalid"]), tried("noise", ["inconclusive"]), tried("round", [None, "invalid"]),
         tried("swap-labels", [None, None]), tried("permute-heads", ["refuted"]), tried("shuffle-labels", [None, None], SAME),
-        MutantResult(Mutation("noise"), problem="no"), NotMade("reinit-mlp:out", "all in"),
+        MutantResult(Mutation("noise"), problem="no"), UnmadeMutant("reinit-mlp:out", "all in"),
     ])  # fmt: skip
     assert (found.noticed, found.counted, found.score) == (3, 4, 0.75)
     assert (found.inconclusive_only, found.invalid_only, found.unmeasured) == (1, 1, 0)

@@ -19,7 +19,7 @@ from pytest_circuits.measurement.cost import Cost
 from pytest_circuits.mutants.base import Mutation
 from pytest_circuits.mutation.circuit import SpecCircuit, circuit_of
 from pytest_circuits.mutation.judged_claim import JudgedClaim
-from pytest_circuits.mutation.recipes import DEFAULT, NotMade, mutations, recipes
+from pytest_circuits.mutation.recipes import DEFAULT, UnmadeMutant, mutations, recipes
 
 UNIVERSE = Universe(3, 4, 8)
 SETS = {"a": ("L0H1", "L1H2", "L1MLP"), "b": ("L0H1", "L2MLP"), "c": ("L2H3", "L1MLP"), "d": ("L0H1",)}
@@ -108,7 +108,7 @@ def test_mistakes_are_refused_with_what_is_allowed(text, told):
     ("swap-heads", {"a": ("L0MLP",)}, "no head is in the circuit"),
 ])  # fmt: skip
 def test_what_a_circuit_does_not_have_is_told(text, sets, reason):
-    assert made(text, SpecCircuit(UNIVERSE, sets, ""))[-1] == NotMade(text.split(",")[-1], reason)
+    assert made(text, SpecCircuit(UNIVERSE, sets, ""))[-1] == UnmadeMutant(text.split(",")[-1], reason)
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.lists(st.sampled_from(UNIVERSE.component_names), max_size=6).map(tuple)))
@@ -119,7 +119,7 @@ def test_every_unit_is_inside_or_outside_and_never_both(sets):
         assert len({*inside, *outside}) == len(inside) + len(outside) == n
     assert set(circuit.inside("head") + circuit.inside("mlp")) == circuit.units
     for one in mutations(recipes("all"), circuit):
-        assert isinstance(one, NotMade) or len(one.units) == {"pair": 2, "weights": 0, "labels": 0}.get(_of(one), 1)
+        assert isinstance(one, UnmadeMutant) or len(one.units) == {"pair": 2, "weights": 0, "labels": 0}.get(_of(one), 1)
 
 
 def _of(one):

@@ -211,7 +211,7 @@ def test_an_interruption_leaves_the_model_as_it_was_and_no_half_report(project, 
 
     box = project()
     box.spec(NECESSARY)
-    before, original, calls = box.digest, stage.attempt, []
+    before, original, calls = box.digest, stage.evaluate_mutant, []
 
     def stopped(*arguments):
         calls.append(1)
@@ -219,7 +219,7 @@ def test_an_interruption_leaves_the_model_as_it_was_and_no_half_report(project, 
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(stage, "attempt", stopped)
+    monkeypatch.setattr(stage, "evaluate_mutant", stopped)
     with suppress(KeyboardInterrupt):
         assert box.run(PLACES).ret == pytest.ExitCode.INTERRUPTED
     assert len(calls) == 2 and box.digest == before

@@ -23,7 +23,7 @@ DRAWN = 256  # pairs of a built-in task
 
 
 @dataclass(frozen=True)
-class AskedTask:
+class RequestedTask:
     """A task by the name that the spec gives it: what it is (builtin, file or loader), and its parameters as written in the spec."""
 
     name: str
@@ -42,40 +42,40 @@ class AskedTask:
         return {self.kind: target, **self.options}
 
 
-def asked_tasks(texts: Iterable[str], n: int, seed: int) -> list[AskedTask]:
+def parse_tasks(texts: Iterable[str], n: int, seed: int) -> list[RequestedTask]:
     """The tasks in order; of built-in ones `n` pairs are drawn by `seed`, unless their own parameters say otherwise.
 
     Raises `OptionError` for what is no task, for a name that is given twice and for parameters that cannot be read.
     """
-    found: list[AskedTask] = []
+    tasks: list[RequestedTask] = []
     for text in texts:
-        found.append(_asked(text, n, seed))
-        name = found[-1].name
+        tasks.append(_parse_task(text, n, seed))
+        name = tasks[-1].name
         problem = name_problem(name)
         if problem:
             raise OptionError(f"--task {text}: {problem}; give it another one: --task NAME={text}")
-        if name in [one.name for one in found[:-1]]:
+        if name in [task.name for task in tasks[:-1]]:
             raise OptionError(f"--task {text}: there is already a task {name!r}; give this one another name: --task NAME={text}")
-    if not found:
+    if not tasks:
         raise OptionError(f"name a task: --task NAME, --task FILE.jsonl or --task pkg.mod:function; built-in: {', '.join(TASKS)}")
-    return found
+    return tasks
 
 
-def _asked(text: str, n: int, seed: int) -> AskedTask:
+def _parse_task(text: str, n: int, seed: int) -> RequestedTask:
     named = _NAMED.fullmatch(text)
     name, rest = (named[1], named[2]) if named else (None, text)
     target, options = _split(rest)
     if target in TASKS:
         fields = TASKS.get(target).Parameters.model_fields
-        own = {key: value for key, value in (("n", n), ("seed", seed)) if key in fields and key not in options}
-        return AskedTask(name or target, "builtin", target, {**options, **own})
+        defaults = {key: value for key, value in (("n", n), ("seed", seed)) if key in fields and key not in options}
+        return RequestedTask(name or target, "builtin", target, {**options, **defaults})
     if target.endswith(_FILES) or Path(target).expanduser().is_file():
         path = absolute(Path.cwd(), target)
         if not os.path.isfile(path):
             raise TaskError(f"--task {text}: there is no file {path}")
-        return AskedTask(name or Path(path).name.partition(".")[0], "file", path, options)
+        return RequestedTask(name or Path(path).name.partition(".")[0], "file", path, options)
     if re.fullmatch(REFERENCE, target):
-        return AskedTask(name or target.partition(":")[2].rpartition(".")[2], "loader", target, options)
+        return RequestedTask(name or target.partition(":")[2].rpartition(".")[2], "loader", target, options)
     raise OptionError(
         f"--task {text}: {target!r} is no built-in task, no .jsonl or .csv file and no reference 'pkg.mod:function'; "
         f"{suggestion(target, TASKS)}"
@@ -99,7 +99,7 @@ def _options(written: str, text: str) -> Iterator[tuple[str, Any]]:
             raise OptionError(f"--task {text}: the value of {key!r}, {value!r}, cannot be read: {problem.problem}") from None
 
 
-def asked_model(name: str, written: str, revision: str | None = None, dtype: str | None = None, device: str | None = None) -> ModelSource:
+def parse_model(name: str, written: str, revision: str | None = None, dtype: str | None = None, device: str | None = None) -> ModelSource:
     """The model, `written` being a directory (relative to the working directory) or a hub id.
 
     Raises `ModelError` for `folder/name` where there is such a folder and nothing of that name in it, unless the hub's model of that name
@@ -110,7 +110,7 @@ def asked_model(name: str, written: str, revision: str | None = None, dtype: str
     source = ModelSource(name, path=model_path(Path.cwd(), written), revision=revision, dtype=dtype, device=device)
     folder, slash, _ = written.partition("/")
     if source.path == written and slash and os.path.isdir(folder) and cached_config(source) is None:
-        inside = sorted(one.name for one in Path(folder).iterdir() if one.is_dir())
+        inside = sorted(child.name for child in Path(folder).iterdir() if child.is_dir())
         raise ModelError(
             f"there is no model {written!r} in folder {folder!r}; {suggestion(written.partition('/')[2], inside)}. "
             f"If the hub's {written!r} is meant, run this in another folder"

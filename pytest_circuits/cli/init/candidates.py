@@ -66,10 +66,10 @@ class Finding:
     reason: str = ""
 
 
-Tried = Generator[Candidate, Finding, None]
+CandidateSteps = Generator[Candidate, Finding, None]
 
 
-def of_task(task: str, others: Sequence[str], chance: float, wanted: Sequence[str]) -> Tried:
+def candidates_for_task(task: str, others: Sequence[str], chance: float, wanted: Sequence[str]) -> CandidateSteps:
     """The claims about one task, one after the other: some depend on what came of those before."""
     if "accuracy" in wanted:
         yield Candidate(
@@ -99,14 +99,14 @@ def of_task(task: str, others: Sequence[str], chance: float, wanted: Sequence[st
         )  # fmt: skip
 
 
-def _necessity(task: str) -> Tried:
+def _necessity(task: str) -> CandidateSteps:
     """Against controls of the same types; where these cannot be drawn, of any type, which is the weaker claim."""
     nothing = "removing the shared set does not clearly cost more than removing a control; that does not say that it is unused"
-    found = yield Candidate(
+    finding = yield Candidate(
         f"{task}-shared-set-matters", "necessity", {"task": task, "control": "c3"}, "at_least",
         "removing the shared set costs more accuracy than removing as many heads and MLPs outside of it", (task,), 0.0, nothing,
     )  # fmt: skip
-    if not isinstance(found.outcome, Estimate) and "control" in str(found.outcome):
+    if not isinstance(finding.outcome, Estimate) and "control" in str(finding.outcome):
         yield Candidate(
             f"{task}-shared-set-matters-more-than-any", "necessity", {"task": task, "control": "c3_any"}, "at_least",
             "removing the shared set costs more accuracy than removing as many components of any type; the weaker claim", (task,),
@@ -114,15 +114,15 @@ def _necessity(task: str) -> Tried:
         )  # fmt: skip
 
 
-def _neurons(task: str, wanted: Sequence[str]) -> Tried:
+def _neurons(task: str, wanted: Sequence[str]) -> CandidateSteps:
     """How many neurons it takes, and how faithful that many are."""
-    found = yield Candidate(
+    finding = yield Candidate(
         f"{task}-few-neurons-suffice", "neurons_to_reach", {"task": task, "attribution": "relp", "reach": REACH}, "at_most",
         f"no more neurons than this are needed for a faithfulness of {REACH:g}", (task,), count=True, share=FEW,
     )  # fmt: skip
-    if not isinstance(found.outcome, Estimate) or "neuron_faithfulness" not in wanted:
+    if not isinstance(finding.outcome, Estimate) or "neuron_faithfulness" not in wanted:
         return
-    enough, whole = int(count_above(found.outcome.interval[1])), int(found.outcome.details["universe"])
+    enough, whole = int(count_above(finding.outcome.interval[1])), int(finding.outcome.details["universe"])
     if enough < whole:
         yield Candidate(
             f"{task}-these-neurons-are-faithful", "neuron_faithfulness", {"task": task, "attribution": "relp", "neurons": enough},
@@ -130,7 +130,7 @@ def _neurons(task: str, wanted: Sequence[str]) -> Tried:
         )  # fmt: skip
 
 
-def of_pair(first: str, second: str, wanted: Sequence[str]) -> Tried:
+def candidates_for_pair(first: str, second: str, wanted: Sequence[str]) -> CandidateSteps:
     """The claims about two tasks."""
     if "jaccard" in wanted:
         yield Candidate(

@@ -14,7 +14,7 @@ from ...core.atomic import write_atomic
 from ...core.spec_files import SUFFIX
 from ...errors import OptionError
 from ...spec.document import name_problem
-from .arguments import DRAWN, AskedTask, asked_model, asked_tasks
+from .arguments import DRAWN, RequestedTask, parse_model, parse_tasks
 from .candidates import PROPERTIES
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> None:
     """Measure and write. Raises `CircuitsError` for what cannot be done; the file is written whole or not at all."""
     path = _checked(chosen)
-    tasks = asked_tasks(chosen.task, chosen.prompts, chosen.seed)
+    tasks = parse_tasks(chosen.task, chosen.prompts, chosen.seed)
     with _session(path.parent, chosen) as session:
-        lab = session.executor()
-        study, proposal = _proposal(lab, chosen, tasks)
-        text = _text(lab, study, proposal, path, chosen)
-        _confirmed(lab, path, text)
+        executor = session.executor()
+        study, proposal = _proposal(executor, chosen, tasks)
+        text = _text(executor, study, proposal, path, chosen)
+        _check_certified(executor, path, text)
     if path.exists() and not chosen.force:
         raise OptionError(f"{chosen.out} was made meanwhile; nothing was written")
     write_atomic(path, text)
-    _told(chosen, path, proposal)
+    _print_summary(chosen, path, proposal)
 
 
 def _checked(chosen: argparse.Namespace) -> Path:
@@ -85,15 +85,15 @@ def _checked(chosen: argparse.Namespace) -> Path:
     return path
 
 
-def _proposal(lab: Executor, chosen: argparse.Namespace, tasks: Sequence[AskedTask]) -> tuple[Study, Proposal]:
+def _proposal(executor: Executor, chosen: argparse.Namespace, tasks: Sequence[RequestedTask]) -> tuple[Study, Proposal]:
     from pydantic import ValidationError
 
     from .measure import Study, circuit_size, propose
 
     for task in tasks:
-        lab.task(task.source)  # what is wrong with a task is told before a model is loaded
-    model = asked_model(chosen.name, chosen.model, revision=chosen.revision, dtype=chosen.dtype, device=chosen.device)
-    described = lab.describe(model)
+        executor.task(task.source)  # what is wrong with a task is told before a model is loaded
+    model = parse_model(chosen.name, chosen.model, revision=chosen.revision, dtype=chosen.dtype, device=chosen.device)
+    described = executor.describe(model)
     defaults: dict[str, Any] = {
         "attribution": chosen.attribution,
         "size": circuit_size(described) if chosen.size is None else _size(chosen.size),
@@ -103,33 +103,37 @@ def _proposal(lab: Executor, chosen: argparse.Namespace, tasks: Sequence[AskedTa
         "min_accuracy": chosen.min_accuracy,
         "split_seed": chosen.seed,
     }
-    study = Study(lab, model, {task.name: task for task in tasks}, defaults, chosen.slack, _say)
+    study = Study(executor, model, {task.name: task for task in tasks}, defaults, chosen.slack, _report_progress)
     try:
         return study, propose(study, described, chosen.property or PROPERTIES)
     except ValidationError as problem:
         first = problem.errors()[0]
-        told = str(first["msg"]).removeprefix("Value error, ")
+        message = str(first["msg"]).removeprefix("Value error, ")
         where = ".".join(map(str, first["loc"])) or "these parameters"
-        raise OptionError(f"{_GIVEN_BY.get(where, where)}: {told}, got {first['input']!r}") from None
+        raise OptionError(f"{_GIVEN_BY.get(where, where)}: {message}, got {first['input']!r}") from None
 
 
 _GIVEN_BY = {"p": "--share", **{name: f"--{name.replace('_', '-')}" for name in ("size", "attribution", "ablation", "min_accuracy")}}
 
 
-def _size(given: str) -> str | int:
+def _size(written: str) -> str | int:
     """As a spec would have it: a count is a number."""
-    return int(given) if given.isdecimal() else given
+    return int(written) if written.isdecimal() else written
 
 
-def _text(lab: Executor, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
+def _text(executor: Executor, study: Study, proposal: Proposal, path: Path, chosen: argparse.Namespace) -> str:
     from ...measurement.requests import Encode
     from .write import spec_text
 
-    encoded = {one.task.name: lab.stored(Encode(study.model, one.task.source)) for one in proposal.abilities if one.accuracy is not None}
+    encoded = {
+        ability.task.name: executor.stored(Encode(study.model, ability.task.source))
+        for ability in proposal.abilities
+        if ability.accuracy is not None
+    }
     return spec_text(proposal, path, join(["pytest-circuits", *chosen.arguments]), encoded)
 
 
-def _confirmed(lab: Executor, path: Path, text: str) -> None:
+def _check_certified(executor: Executor, path: Path, text: str) -> None:
     """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
     from ...claims.evaluation import evaluate_claim
     from ...core.verdict import CERTIFIED
@@ -137,13 +141,13 @@ def _confirmed(lab: Executor, path: Path, text: str) -> None:
     from ...spec.load import load_suite
 
     for claim in load_suite(path, content=text.encode()).claims:
-        evaluation = evaluate_claim(lab, claim)
+        evaluation = evaluate_claim(executor, claim)
         if evaluation.verdict.kind != CERTIFIED or evaluation.cost.measured:
             raise AssertionError(f"{claim.name} is {evaluation.verdict.kind} when measured again: {reason(evaluation.verdict)}")
 
 
-def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
-    left, unable = len(proposal.open), [one.task.name for one in proposal.abilities if one.reason]
+def _print_summary(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
+    left, unable = len(proposal.open), [ability.task.name for ability in proposal.abilities if ability.reason]
     print(f"{chosen.out}: {len(proposal.claims)} claims that these measurements certify")
     if left:
         print(f"{left} could not be settled: they stand in it as comments, with the reason")
@@ -159,7 +163,7 @@ def _told(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
         print(f"{command} --circuits-seed 1  # the same prompts, split anew; whether the bounds hold, only others can tell")
 
 
-def _say(text: str) -> None:
+def _report_progress(text: str) -> None:
     """Progress for a person at a terminal, one line after the other."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr)
@@ -172,21 +176,21 @@ def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
 
     from ...pytest_plugin.session import Session
 
-    found: list[pytest.Config] = []
+    configs: list[pytest.Config] = []
 
     class Probe:
         @pytest.hookimpl(tryfirst=True)
         def pytest_cmdline_main(self, config: pytest.Config) -> int:
-            found.append(config)
+            configs.append(config)
             return 0
 
-    given: Mapping[str, str | None] = {"cache-dir": chosen.cache_dir}
-    options = [f"--circuits-{name}={value}" for name, value in given.items() if value is not None]
+    settings: Mapping[str, str | None] = {"cache-dir": chosen.cache_dir}
+    options = [f"--circuits-{name}={value}" for name, value in settings.items() if value is not None]
     code = pytest.main([str(folder), *options], plugins=[Probe()])
-    if not found:
+    if not configs:
         raise OptionError(f"pytest does not start in {folder} (exit code {int(code)}); what it says is above")
     try:
-        session = Session(found[0])
+        session = Session(configs[0])
     except pytest.UsageError as problem:
         raise OptionError(str(problem)) from None
     from ...measurement.progress import listener

@@ -18,9 +18,9 @@ from ...errors import CircuitsError, Invalid, OptionError, TaskError
 from ...measurement.executor import Executor
 from ...properties import PROPERTIES
 from ...properties.parameters import task_names
-from .arguments import AskedTask
+from .arguments import RequestedTask
 from .bounds import MARGINS, around, safe_side
-from .candidates import Candidate, Finding, Tried, of_pair, of_task
+from .candidates import Candidate, CandidateSteps, Finding, candidates_for_pair, candidates_for_task
 
 WIDE, NARROW, FEW = "10%", "20%", 5  # K is 10%, or 20% where that would be fewer components than this
 
@@ -29,7 +29,7 @@ WIDE, NARROW, FEW = "10%", "20%", 5  # K is 10%, or 20% where that would be fewe
 class Ability:
     """Whether the model can do a task: its accuracy on the evaluation examples, or why there is none. `reason` is empty if it can."""
 
-    task: AskedTask
+    task: RequestedTask
     accuracy: Estimate | None
     reason: str = ""
 
@@ -53,45 +53,45 @@ class Proposal:
     @property
     def claims(self) -> list[Finding]:
         """Those with a bound."""
-        return [one for _, these in self.findings for one in these if one.bound is not None]
+        return [finding for _, findings in self.findings for finding in findings if finding.bound is not None]
 
     @property
     def fixed(self) -> list[str]:
         """The tasks with claims of which no seed draws other prompts."""
-        return [one.task.name for one in self.abilities if one.task.kind != "builtin" and not one.reason]
+        return [ability.task.name for ability in self.abilities if ability.task.kind != "builtin" and not ability.reason]
 
     @property
     def redrawn(self) -> bool:
         """Whether a seed draws other prompts of any task with claims."""
-        return any(one.task.kind == "builtin" and not one.reason for one in self.abilities)
+        return any(ability.task.kind == "builtin" and not ability.reason for ability in self.abilities)
 
     @property
     def open(self) -> list[Finding]:
         """Those without."""
-        return [one for _, these in self.findings for one in these if one.bound is None]
+        return [finding for _, findings in self.findings for finding in findings if finding.bound is None]
 
 
 @dataclass(frozen=True)
 class Study:
     """Measures candidates on one model."""
 
-    lab: Executor
+    executor: Executor
     model: ModelSource
-    tasks: Mapping[str, AskedTask]
+    tasks: Mapping[str, RequestedTask]
     defaults: Mapping[str, Any]
     slack: float = 0.0
-    told: Callable[[str], None] = print
+    report: Callable[[str], None] = print
 
-    def claim(self, name: str, given: Mapping[str, Any]) -> Claim:
+    def claim(self, name: str, written: Mapping[str, Any]) -> Claim:
         """As the spec layer will ask it: with those defaults that the property has as parameters."""
         model = PROPERTIES.get(name).parameters
         defaults = {key: value for key, value in self.defaults.items() if key in model.model_fields}
-        parameters = model.model_validate_json(json.dumps({**defaults, **given}))
+        parameters = model.model_validate_json(json.dumps({**defaults, **written}))
         return Claim(name, parameters, self.model, {task: self.tasks[task].source for task in task_names(parameters)})
 
-    def ability(self, task: AskedTask) -> Ability:
+    def ability(self, task: RequestedTask) -> Ability:
         """Raises the `CircuitsError` of a task that cannot be read, or that does not fit the model."""
-        outcome = measure(self.lab, self.claim("accuracy", {"task": task.name})).outcome
+        outcome = measure(self.executor, self.claim("accuracy", {"task": task.name})).outcome
         if isinstance(outcome, Invalid):
             return Ability(task, None, str(outcome))
         if isinstance(outcome, (TaskError, OptionError)) and task.name not in str(outcome):
@@ -108,17 +108,17 @@ class Study:
 
     def finding(self, candidate: Candidate) -> Finding:
         """Measure a candidate; give it the tightest readable bound, unless that says nothing."""
-        self.told(f"{candidate.property} of {' and '.join(candidate.tasks)}")
+        self.report(f"{candidate.property} of {' and '.join(candidate.tasks)}")
         claim = self.claim(candidate.property, candidate.parameters)
-        outcome = measure(self.lab, claim).outcome
+        outcome = measure(self.executor, claim).outcome
         if isinstance(outcome, CircuitsError):
             return Finding(candidate, outcome, None, str(outcome))
         if outcome.unsettled:
             return Finding(candidate, outcome, None, outcome.unsettled)
         bound = self._bound(candidate, outcome)
         if bound is None:
-            told = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
-            return Finding(candidate, outcome, None, told)
+            report = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
+            return Finding(candidate, outcome, None, report)
         reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(claim.parameters))
         if reason is None and decide(outcome, bound).kind != CERTIFIED:
             raise AssertionError(f"{candidate.name}: {outcome} does not meet its own bound '{bound}'")
@@ -139,19 +139,18 @@ def propose(study: Study, described: Description, wanted: Sequence[str]) -> Prop
     """Measure all. Raises `OptionError` when the model can do none of the tasks, with the accuracy of each."""
     abilities = []
     for task in study.tasks.values():
-        study.told(f"accuracy of {task.name}")
+        study.report(f"accuracy of {task.name}")
         abilities.append(study.ability(task))
-    able = {one.task.name: one for one in abilities if not one.reason}
+    able = {ability.task.name: ability for ability in abilities if not ability.reason}
     if not able:
-        each = "; ".join(f"{one.task.name}: {shown_accuracy(one)}, {one.reason}" for one in abilities)
+        each = "; ".join(f"{ability.task.name}: {shown_accuracy(ability)}, {ability.reason}" for ability in abilities)
         raise OptionError(f"the model can do none of these tasks, so there is nothing to claim about its circuits ({each})")
-    findings = [
-        (name, tuple(_driven(study, of_task(name, [other for other in able if other != name], one.chance, wanted), wanted)))
-        for name, one in able.items()
-    ]
-    findings += [
-        (f"{a} and {b}", tuple(_driven(study, of_pair(a, b, wanted), wanted))) for a, b in combinations(able, 2) if "jaccard" in wanted
-    ]
+    findings = []
+    for name, ability in able.items():
+        others = [other for other in able if other != name]
+        findings.append((name, tuple(_measure_all(study, candidates_for_task(name, others, ability.chance, wanted), wanted))))
+    for a, b in combinations(able, 2) if "jaccard" in wanted else ():
+        findings.append((f"{a} and {b}", tuple(_measure_all(study, candidates_for_pair(a, b, wanted), wanted))))
     return Proposal(study.model, described, study.defaults, tuple(abilities), tuple(findings), study.slack)
 
 
@@ -163,13 +162,13 @@ def shown_accuracy(ability: Ability) -> str:
     return f"accuracy {ability.accuracy.value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _driven(study: Study, tried: Tried, wanted: Sequence[str]) -> Iterator[Finding]:
+def _measure_all(study: Study, steps: CandidateSteps, wanted: Sequence[str]) -> Iterator[Finding]:
     try:
-        candidate = next(tried)
+        candidate = next(steps)
         while True:
-            found = study.finding(candidate)
+            finding = study.finding(candidate)
             if candidate.property in wanted:
-                yield found
-            candidate = tried.send(found)
+                yield finding
+            candidate = steps.send(finding)
     except StopIteration:
         return

@@ -15,7 +15,7 @@ from ...core.verdict import Bound, Estimate
 from ...measurement.version import MEASUREMENT_VERSION, libraries
 from ...spec.document import VERSION
 from ...spec.scalars import plain
-from .arguments import AskedTask, relative
+from .arguments import RequestedTask, relative
 from .candidates import Finding
 from .measure import Ability, Proposal, shown_accuracy
 
@@ -38,7 +38,7 @@ def spec_text(proposal: Proposal, path: Path, command: str, encoded: Mapping[str
         f"  {proposal.model.name}: {flow(_model(proposal, path))}",
         "",
         "tasks:",
-        *(line for one in proposal.abilities for line in _task(one, path, encoded.get(one.task.name))),
+        *(line for item in proposal.abilities for line in _task(item, path, encoded.get(item.task.name))),
         "",
         "defaults:",
         *(f"  {key}: {flow(value)}" for key, value in proposal.defaults.items()),
@@ -47,15 +47,15 @@ def spec_text(proposal: Proposal, path: Path, command: str, encoded: Mapping[str
     ]
     for about, findings in proposal.findings:
         parts += [f"  # ---- {about} ----", ""]
-        for one in findings:
-            parts += [*(_claim(one, proposal) if one.bound is not None else _left_open(one)), ""]
+        for item in findings:
+            parts += [*(_claim(item, proposal) if item.bound is not None else _left_open(item)), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def flow(value: Any) -> str:
     """A value as YAML on one line; text is quoted where it could be read as something else."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, bool) or value is None:
@@ -79,10 +79,10 @@ def _header(proposal: Proposal, path: Path, command: str) -> Iterator[str]:
         f"{described.fingerprint[:16]}. Measured by pytest-circuits {__version__} (measurements {MEASUREMENT_VERSION}) with {versions}, "
         f"in {described.dtype}."
     )
-    given = "" if not proposal.slack else f", after {proposal.slack:g} half-widths were given away"
+    slack = "" if not proposal.slack else f", after {proposal.slack:g} half-widths were given away"
     yield "#"
     yield from _comment(
-        f"Every bound is the safe side of an interval, rounded away from it, or a margin around a target that holds the interval{given}: "
+        f"Every bound is the safe side of an interval, rounded away from it, or a margin around a target that holds the interval{slack}: "
         "it was set on the very prompts that it is now held against, so that all claims are certified at once says nothing yet. A bound is "
         "as good as its independence from the data. "
         + ("Put these to the test on other prompts, and loosen or drop what does not hold:" if proposal.redrawn else f"{_UNTESTED}:")
@@ -104,8 +104,8 @@ def _comment(text: str, indent: str = "") -> Iterator[str]:
 
 def _model(proposal: Proposal, path: Path) -> dict[str, Any]:
     model = proposal.model
-    given = {"path": relative(str(model.path), path.parent), "revision": model.revision, "dtype": model.dtype, "device": model.device}
-    return {key: value for key, value in given.items() if value is not None}
+    written = {"path": relative(str(model.path), path.parent), "revision": model.revision, "dtype": model.dtype, "device": model.device}
+    return {key: value for key, value in written.items() if value is not None}
 
 
 def _task(ability: Ability, path: Path, encoded: Encoded | None) -> Iterator[str]:
@@ -123,24 +123,24 @@ def _task(ability: Ability, path: Path, encoded: Encoded | None) -> Iterator[str
 
 
 def _claim(finding: Finding, proposal: Proposal) -> Iterator[str]:
-    one, bound, estimate = finding.candidate, finding.bound, finding.outcome
+    candidate, bound, estimate = finding.candidate, finding.bound, finding.outcome
     assert bound is not None and isinstance(estimate, Estimate)
-    yield from _comment(f"{one.meaning}: {_measured(estimate)}", "  ")
-    yield f"  {flow(one.name)}:"
-    drawn = _drawn([task.task for task in proposal.abilities if task.task.name in one.tasks], proposal.defaults)
+    yield from _comment(f"{candidate.meaning}: {_measured(estimate)}", "  ")
+    yield f"  {flow(candidate.name)}:"
+    drawn = _drawn([task.task for task in proposal.abilities if task.task.name in candidate.tasks], proposal.defaults)
     yield f"    description: {_text(f'bound proposed on these very prompts ({drawn})')}"
-    yield f"    {one.property}: {flow(one.parameters)}"
-    yield f"    {_written(bound, one.count)}"
+    yield f"    {candidate.property}: {flow(candidate.parameters)}"
+    yield f"    {_written(bound, candidate.count)}"
 
 
 def _left_open(finding: Finding) -> Iterator[str]:
     """The claim as a comment; its bound is left to the reader, so that it cannot be switched on without a thought."""
-    one = finding.candidate
+    candidate = finding.candidate
     measured = f"; {_measured(finding.outcome)}" if isinstance(finding.outcome, Estimate) else ""
-    yield from _comment(f"Not claimed, {one.meaning}: {_first(finding.reason)}{measured}", "  ")
-    yield f"  # {flow(one.name)}:"
-    yield f"  #   {one.property}: {flow(one.parameters)}"
-    yield f"  #   {'within: [ , ]' if one.side == 'within' else f'{one.side}:'}"
+    yield from _comment(f"Not claimed, {candidate.meaning}: {_first(finding.reason)}{measured}", "  ")
+    yield f"  # {flow(candidate.name)}:"
+    yield f"  #   {candidate.property}: {flow(candidate.parameters)}"
+    yield f"  #   {'within: [ , ]' if candidate.side == 'within' else f'{candidate.side}:'}"
 
 
 def _measured(estimate: Estimate) -> str:
@@ -153,7 +153,7 @@ def _measured(estimate: Estimate) -> str:
     return f"{values} at {estimate.confidence:.0%}, n = {estimate.n}, {estimate.kind}"
 
 
-def _drawn(tasks: list[AskedTask], defaults: Mapping[str, Any]) -> str:
+def _drawn(tasks: list[RequestedTask], defaults: Mapping[str, Any]) -> str:
     seeds = [f"{task.name} drawn by seed {task.options['seed']}" for task in tasks if "seed" in task.options]
     return ", ".join([*seeds, f"split by seed {defaults['split_seed']}"])
 

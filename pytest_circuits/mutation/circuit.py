@@ -70,12 +70,12 @@ def _within(unit: str, wanted: str) -> bool:
     return unit == wanted or (wanted[1:].isdigit() and layer_of(unit) == int(wanted[1:]))
 
 
-def circuit_of(lab: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> SpecCircuit:
+def circuit_of(executor: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> SpecCircuit:
     """The component sets in the details of the claims; where no claim has one, the shared set of each task with the default settings.
 
     Raises the `CircuitsError` of describing the model.
     """
-    universe: Universe = lab.result(Describe(model)).universe
+    universe: Universe = executor.result(Describe(model)).universe
     sets: dict[str, tuple[str, ...]] = {}
     for judged in claims:
         for where, units in named_sets(judged.evaluation.details, LARGEST).items():
@@ -83,18 +83,18 @@ def circuit_of(lab: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> S
                 sets[f"{where.replace('_', ' ')} of {judged.name}"] = tuple(units)
     if sets:
         return SpecCircuit(universe, sets, "the sets of components that the claims measured")
-    told = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
-    return SpecCircuit(universe, _by_default(lab, model, claims), told, own=False)
+    source = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
+    return SpecCircuit(universe, _by_default(executor, model, claims), source, own=False)
 
 
-def _by_default(lab: Any, model: ModelSource, claims: Iterable[JudgedClaim]) -> dict[str, tuple[str, ...]]:
-    found = {}
+def _by_default(executor: Any, model: ModelSource, claims: Iterable[JudgedClaim]) -> dict[str, tuple[str, ...]]:
+    sets = {}
     for name, task in {name: task for judged in claims for name, task in judged.claim.tasks.items()}.items():
         try:
-            circuits = lab.result(Attribute(model, task, "eap")).circuits("10%")
+            circuits = executor.result(Attribute(model, task, "eap")).circuits("10%")
         except CircuitsError:
             continue
         units = circuits.shared(0.95) or circuits.shared(FREQUENT)
         if units:
-            found[f"shared set of {name}"] = units
-    return found
+            sets[f"shared set of {name}"] = units
+    return sets

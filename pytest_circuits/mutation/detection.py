@@ -1,4 +1,4 @@
-"""Claims asked again of one mutant: which of them notice it, and how the model's answers changed."""
+"""Claims evaluated on one mutant: which of them notice it, and how the model's answers changed."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def relabelled(task: TaskSource, mutation: Mutation) -> TaskSource:
 def evaluate_mutant(
     executor: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mutation: Mutation, lenient: bool
 ) -> MutantResult:
-    """Make a mutant and ask every claim. `lenient`: an inconclusive claim fails no test, so it notices nothing.
+    """Make a mutant and evaluate every claim on it. `lenient`: an inconclusive claim fails no test, so it notices nothing.
 
-    A mutant that cannot be made, or not be measured offline, is no failure of any claim: `problem` says why.
+    A mutant that cannot be made, or not be measured offline, is not a failure of any claim: `problem` says why.
     """
     try:
         if mutation.of_labels:

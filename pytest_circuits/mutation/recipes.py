@@ -48,15 +48,15 @@ class UnmadeMutant:
 
 def recipes(text: str) -> list[Recipe]:
     """The recipes of a comma-separated list: `default`, `all`, or `OPERATOR[:PLACE][:OPTION=VALUE…]`. Raises `OptionError`."""
-    found: list[Recipe] = []
+    expanded: list[Recipe] = []
     for word in (part.strip() for part in text.split(",")):
         if word == "default":
-            found += [one for name in DEFAULT for one in _recipe(name)]
+            expanded += [recipe for name in DEFAULT for recipe in _recipe(name)]
         elif word == "all":
-            found += [one for name in _every() for one in _recipe(name)]
+            expanded += [recipe for name in _every() for recipe in _recipe(name)]
         else:
-            found += _recipe(word)
-    return found
+            expanded += _recipe(word)
+    return expanded
 
 
 def _every() -> Iterator[str]:
@@ -113,17 +113,17 @@ def mutations(
 ) -> list[Mutation | UnmadeMutant]:
     """The mutants that recipes give, each once. A unit that a recipe names and the model does not have is not made, and says so."""
     taken: Counter[tuple[str, str]] = Counter()
-    found: dict[str, Mutation | UnmadeMutant] = {}
+    mutants: dict[str, Mutation | UnmadeMutant] = {}
     for recipe in wanted:
         of = target_of(recipe.operator)
         for units in _units(recipe, of, circuit, taken):
             if isinstance(units, str):
-                one: Mutation | UnmadeMutant = UnmadeMutant(recipe.name, units)
+                mutant: Mutation | UnmadeMutant = UnmadeMutant(recipe.name, units)
             else:
-                given = donor if OPERATORS.fact(recipe.operator, "donor") else None
-                one = Mutation.make(recipe.operator, units, recipe.options, given)
-            found.setdefault(one.text if isinstance(one, Mutation) else f"{one.name} {one.reason}", one)
-    return list(found.values())
+                source = donor if OPERATORS.fact(recipe.operator, "donor") else None
+                mutant = Mutation.make(recipe.operator, units, recipe.options, source)
+            mutants.setdefault(mutant.text if isinstance(mutant, Mutation) else f"{mutant.name} {mutant.reason}", mutant)
+    return list(mutants.values())
 
 
 def _units(recipe: Recipe, of: str, circuit: SpecCircuit, taken: Counter[tuple[str, str]]) -> Iterator[tuple[str, ...] | str]:
@@ -153,9 +153,9 @@ def _units(recipe: Recipe, of: str, circuit: SpecCircuit, taken: Counter[tuple[s
 
 def _pair(recipe: Recipe, circuit: SpecCircuit) -> tuple[str, ...] | str:
     if recipe.place:
-        one, _, other = recipe.place.partition("+")
-        missing = [unit for unit in (one, other) if unit not in circuit.universe.component_names]
-        return (one, other) if not missing else f"the model has no {missing[0]}"
+        first, _, other = recipe.place.partition("+")
+        missing = [unit for unit in (first, other) if unit not in circuit.universe.component_names]
+        return (first, other) if not missing else f"the model has no {missing[0]}"
     inside, outside = circuit.inside("head"), circuit.outside("head")
     if not inside or not outside:
         return "no head is in the circuit" if not inside else "every head is in the circuit"

@@ -58,7 +58,7 @@ def test_rows_without_scores_have_no_circuit():
 
 @pytest.mark.parametrize("threshold", [0, 1, -0.1, 1.5, True, "10%", None, float("nan")])
 def test_a_threshold_is_a_share_between_0_and_1(threshold):
-    with pytest.raises(OptionError, match="above 0 and below 1"):
+    with pytest.raises(OptionError, match=r"between 0 and 1 \(exclusive\)"):
         made_of([[1] * 8]).circuits_above(threshold)
 
 

@@ -17,8 +17,7 @@ import pytest
 from pytest_circuits import Bound, Estimate
 from pytest_circuits.cli import main
 from pytest_circuits.cli.init import candidates
-from pytest_circuits.measurement import executor as lab_module
-from pytest_circuits.measurement.requests import Ablate, Sweep
+from pytest_circuits.measurement.requests import Ablate, Attribute, Sweep
 from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.spec.load import load_suite
 from tests.paths import MODELS, ROOT
@@ -304,15 +303,19 @@ def test_an_existing_file_is_kept_unless_forced(project, capsys):
 
 def test_an_interruption_anywhere_leaves_no_file(project, monkeypatch, capsys):
     shutil.copy(COPY / "task.jsonl", project / "copy.jsonl")
-    real, seen, stops = lab_module.call, [], [Sweep, Ablate]
+    seen, stops = [], [Sweep, Ablate]
 
-    def interrupted(subject, request, *rest):
-        seen.append(request)
-        if isinstance(request, stops[-1]):
-            raise KeyboardInterrupt
-        return real(subject, request, *rest)
+    def interruptible(real):
+        def execute(self, *arguments):
+            seen.append(self)
+            if isinstance(self, stops[-1]):
+                raise KeyboardInterrupt
+            return real(self, *arguments)
 
-    monkeypatch.setattr(lab_module, "call", interrupted)
+        return execute
+
+    for kind in (Ablate, Attribute, Sweep):
+        monkeypatch.setattr(kind, "execute", interruptible(kind.execute))
     while stops:
         assert main(["init", str(COPY), "--task", "copy.jsonl", "--size", "1"]) == 130
         assert "interrupted; no file was written" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import hypot
 from typing import Any, Literal, get_args
 
-from ..properties.payload import SHARED, group_values, moved_units, only_crossed, pairs_with, share_changes
+from ..properties.payload import SHARED_SET_NAMES, group_values, is_paired, is_within_noise, moved_units, share_changes
 from ..report.build import tally
 from ..report.model import BaselineComparison, BaselineResult, CircuitChange, ClaimRecord, Difference, DriftSummary
 from ..report.model.baseline import Status
@@ -46,7 +46,7 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float | None, 
         raise ValueError("the claim has no confidence to compare at")
     changes = moved(then, now, confidence)
     facts["circuits"] = {name: CircuitChange(**change) for name, change in changes.items()}
-    facts["difference"] = difference(then, now, confidence, only_crossed(changes))
+    facts["difference"] = difference(then, now, confidence, is_within_noise(changes))
     return BaselineComparison(**facts | {"status": "compared"})
 
 
@@ -64,7 +64,7 @@ def signed_difference(then: Entry, now: Entry, confidence: float, crossed: bool 
     """Value and interval of now minus then, and how the interval was made; as for `difference`."""
     value = now["estimate"] - then["estimate"]
     how: How
-    if pairs_with(then["kept"], now["kept"]):
+    if is_paired(then["kept"], now["kept"]):
         from ..stats.paired import paired_difference
 
         sides = now["kept"], then["kept"]
@@ -96,7 +96,7 @@ def moved(then: Entry, now: Entry, confidence: float) -> dict[str, dict[str, Any
         change: dict[str, Any] = moved_units(then["circuits"].get(name, units), units)
         if change["entered"] or change["left"]:
             changes[name] = change
-            if name in SHARED and "frequency" in then["kept"] and "frequency" in now["kept"]:
+            if name in SHARED_SET_NAMES and "frequency" in then["kept"] and "frequency" in now["kept"]:
                 units_moved = [*change["entered"], *change["left"]]
                 changes[name] |= share_changes(units_moved, then["kept"]["frequency"], now["kept"]["frequency"], confidence)
     return changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose
 from typing import Any
 
-from ..properties.payload import contradicts_itself
+from ..properties.payload import inconsistency
 from ..report.messages.baseline import changed_number, self_contradiction
 from .entries import Entry, data_changes, definition_changes
 
@@ -19,7 +19,7 @@ def contradiction(then: Entry, now: Entry) -> str | None:
     the same precision by the same versions of everything, gives another number now. A claim about drift is about two models, so of
     its entry only what was kept of the one is looked at.
     """
-    of_values = contradicts_itself(then, then["kept"]) or contradicts_itself(then["kept"].get("of", {}), then["kept"].get("of", {}))
+    of_values = inconsistency(then, then["kept"]) or inconsistency(then["kept"].get("of", {}), then["kept"].get("of", {}))
     if of_values:
         return self_contradiction(of_values)
     if not _same_measurement(then, now):

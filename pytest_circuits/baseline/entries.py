@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..properties.payload import as_kept, changed_parameters, named_sets
+from ..properties.payload import named_sets, parameter_changes, plain_json
 
 if TYPE_CHECKING:
     from ..core.claim import Claim
@@ -49,7 +49,7 @@ def measured_on(executor: Executor, claim: Claim) -> dict[str, Any]:
 
 def payload_of(estimate: Estimate) -> dict[str, Any]:
     """What the entry holds besides the number; why the claim stays open is part of it."""
-    return {**estimate.kept, **({"unsettled": estimate.unsettled} if estimate.unsettled else {})}
+    return {**estimate.payload, **({"unsettled": estimate.unsettled} if estimate.unsettled else {})}
 
 
 def entry_of(recorded: RecordedClaim) -> Entry | None:
@@ -58,7 +58,7 @@ def entry_of(recorded: RecordedClaim) -> Entry | None:
     if record.estimate is None or on is None or recorded.payload is None:
         return None
     fingerprint, dtype = (None, None) if recorded.model is None else (recorded.model.fingerprint, recorded.model.dtype)
-    entry: Entry = as_kept(
+    entry: Entry = plain_json(
         {
             "property": record.property,
             "parameters": record.parameters,
@@ -80,7 +80,7 @@ def definition_changes(then: Entry, now: Entry) -> list[str]:
     """In what the claim itself differs, its bound apart, so that its numbers do not compare."""
     if then["property"] != now["property"]:
         return [f"the property was {then['property']} and is {now['property']}"]
-    return changed_parameters(then["parameters"], now["parameters"])
+    return parameter_changes(then["parameters"], now["parameters"])
 
 
 def data_changes(then: Entry, now: Entry) -> list[str]:

@@ -27,7 +27,7 @@ def as_expected(verdict: str, expect: str) -> bool:
 class Estimate:
     """A measured number with its uncertainty. Prints as value, interval and n.
 
-    `n` counts examples; `kind` names the kind of interval; `details` is what a reader needs to believe it. `kept` is what a
+    `n` counts examples; `kind` names the kind of interval; `details` is what a reader needs to believe it. `payload` is what a
     baseline stores besides, so that a later model can be compared on the same examples (`pytest_circuits.properties.payload`).
     """
 
@@ -39,7 +39,7 @@ class Estimate:
     property: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     unsettled: str | None = None  # why no interval can settle the claim
-    kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    payload: Mapping[str, Any] = field(default_factory=dict, repr=False)
     search: Search | None = None
     shrinks: bool = True  # whether the interval narrows as 1/√n; those of counts and of yes or no do not
 

@@ -157,7 +157,7 @@ def _outcome(answer: Detection) -> DetectionOutcome:
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     moved = None
     if before is not None and after is not None and before.property != "drift":
-        then, now = ({"estimate": e.value, "interval": list(e.interval), "kept": plain(e.kept)} for e in (before, after))
+        then, now = ({"estimate": e.value, "interval": list(e.interval), "kept": plain(e.payload)} for e in (before, after))
         try:
             moved = is_beyond_noise(signed_difference(then, now, after.confidence)[1])
         except (ValueError, KeyError):  # what is kept of it cannot be paired

@@ -48,6 +48,7 @@ CircuitSize = Annotated[str | int, BeforeValidator(_size)]
 RoundingName = Annotated[str, AfterValidator(_one_of("rounding", lambda: tuple(ROUNDINGS))), _options(lambda: tuple(ROUNDINGS))]
 TaskName = Annotated[str, Field(json_schema_extra={"circuits": "task"})]  # the name of an entry under `tasks:`
 Split = Annotated[float, Field(gt=0, lt=1)] | Literal["in_sample"]
+SiteName = Annotated[Literal["mlp_activation", "mlp_output"], Field(description="input, or output, of the down projection")]
 Options = dict[str, str | int | float | bool]
 
 
@@ -166,6 +167,24 @@ class RemovalParameters(SharedSetParameters):
 
     @model_validator(mode="after")
     def _ablation_fits(self) -> RemovalParameters:
+        check_ablation(self.ablation, self.ablation_options)
+        return self
+
+
+class CurveParameters(Parameters):
+    """Parameters of properties that rank units and ablate by rank: neurons, unless a subclass has a parameter `level`."""
+
+    task: TaskName
+    attribution: Annotated[MethodName, Field(description="attribution method that ranks units")] = "relp"
+    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. positions: each")] = Field(
+        default_factory=dict
+    )
+    ablation: Annotated[AblationName, Field(description="what ablated units are replaced with")] = "zero"
+    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts: corrupt")] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> CurveParameters:
+        check_method(self.attribution, self.attribution_options, getattr(self, "level", "neuron"), self.metric)
         check_ablation(self.ablation, self.ablation_options)
         return self
 

@@ -1,6 +1,6 @@
-"""What a baseline keeps of a measurement besides its number, as plain JSON: enough to compare a later model on the same examples.
+"""The payload of an estimate: plain JSON that a baseline stores to compare a later model on the same examples.
 
-Values are rounded to six significant digits, those of both sides alike, so that equal measurements compare as equal. Lists become one
+Values are rounded to six significant digits on both sides, so that equal measurements compare as equal. Lists become one
 line of text each: `1x12 0.5 0x3` are twelve ones, a half and three zeros.
 """
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 DIGITS = 6
-DIGITS_OF_A_COUNT = 7
-LEAST = 0.05
+"""Significant digits."""
+MAX_COUNT_DIGITS = 7
+"""Digits of a repeat count; a longer one is damaged."""
+MIN_FREQUENCY = 0.05
+"""Units in a smaller share of the circuits are left out."""
 
 
 def rounded(value: float) -> float:
@@ -33,17 +36,17 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}") + 0.0
 
 
-def as_kept(value: Any) -> Any:
-    """As a baseline gives it back: text keys, lists for tuples, numbers with six digits."""
+def plain_json(value: Any) -> Any:
+    """The value as a baseline stores it: text keys, lists for tuples, numbers with six digits."""
     if isinstance(value, Mapping):
-        return {str(key): as_kept(one) for key, one in value.items()}
+        return {str(key): plain_json(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_kept(one) for one in value]
+        return [plain_json(entry) for entry in value]
     return rounded(value) if isinstance(value, float) else value
 
 
 def group_digest(groups: Sequence[str]) -> str:
-    """Tells whether two lists of examples have the same groups in the same order."""
+    """A digest of the groups of a list of examples, in order."""
     return hashlib.sha256("\0".join(groups).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -55,8 +58,8 @@ def per_group(values: ArrayLike, groups: Sequence[str], lowest: float, highest: 
     from ..stats.groups import group_means
 
     means = group_means(values, groups)[0]
-    found: Json = {"values": _line([rounded(float(v)) for v in means]), "groups": group_digest(groups), "range": [lowest, highest]}
-    return found if draws is None else {**found, "draws": [rounded(draws[0]), draws[1]]}
+    payload: Json = {"values": _line([rounded(float(v)) for v in means]), "groups": group_digest(groups), "range": [lowest, highest]}
+    return payload if draws is None else {**payload, "draws": [rounded(draws[0]), draws[1]]}
 
 
 def per_draw(table: Array, groups: Sequence[str], parts: Mapping[str, Any]) -> Json:
@@ -65,56 +68,56 @@ def per_draw(table: Array, groups: Sequence[str], parts: Mapping[str, Any]) -> J
     return per_group(table.mean(0), groups, -1.0, 1.0, (float(parts["draw_sd"]) / draws**0.5, draws - 1))
 
 
-def group_values(kept: Mapping[str, Any]) -> Array:
+def group_values(payload: Mapping[str, Any]) -> Array:
     """The means of the groups that `per_group` wrote; [n_groups]. Raises `ValueError` for anything else."""
     import numpy as np
 
     try:
-        found = [float(value) for part in str(kept["values"]).split() for value in _repeated(part)]
+        values = [float(value) for part in str(payload["values"]).split() for value in _repeated(part)]
     except (KeyError, ValueError) as problem:
-        raise ValueError(f"no list of values: {problem}") from None
-    return np.asarray(found, dtype=np.float64)
+        raise ValueError(f"not a list of values: {problem}") from None
+    return np.asarray(values, dtype=np.float64)
 
 
-def contradicts_itself(numbers: Mapping[str, Any], kept: Mapping[str, Any]) -> str | None:
-    """Where an estimate is not the mean of the values that were kept of it, both in words; None where it is, or none were kept.
+def inconsistency(numbers: Mapping[str, Any], payload: Mapping[str, Any]) -> str | None:
+    """How the estimate in `numbers` differs from the mean of the values of its payload, as text; None where they agree or there are none.
 
-    Six digits are kept of each, so that they may differ by 1e-5 of the range. Raises `ValueError` for values that cannot be read.
+    Both have six digits, so they may differ by 1e-5 of the range. Raises `ValueError` for values that cannot be read.
     """
-    if "values" not in kept:
+    if "values" not in payload:
         return None
-    low, high = map(float, kept["range"])
-    mean = float(group_values(kept).mean())
+    low, high = map(float, payload["range"])
+    mean = float(group_values(payload).mean())
     if abs(mean - float(numbers["estimate"])) <= 1e-5 * (high - low):
         return None
     return f"it says {numbers['estimate']:.6g}, and the values that it holds have mean {mean:.6g}"
 
 
-def pairs_with(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def is_paired(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether the values of two measurements belong to the same examples, one by one."""
     return "values" in then and "values" in now and then["groups"] == now["groups"] and then["range"] == now["range"]
 
 
-def bits(table: Bools) -> Json:
-    """A bool table as text."""
+def pack_bits(table: Bools) -> Json:
+    """A bool table as text, eight values a byte."""
     import numpy as np
 
     return {"shape": list(table.shape), "bits": _text(np.packbits(table.reshape(-1)).tobytes())}
 
 
-def from_bits(kept: Mapping[str, Any]) -> Bools:
-    """The table that `bits` wrote. Raises `ValueError` where the text is damaged."""
+def unpack_bits(payload: Mapping[str, Any]) -> Bools:
+    """The table that `pack_bits` wrote. Raises `ValueError` where the text is damaged."""
     import numpy as np
 
-    shape = tuple(map(int, kept["shape"]))
-    raw = np.frombuffer(_bytes(kept["bits"]), np.uint8)
+    shape = tuple(map(int, payload["shape"]))
+    raw = np.frombuffer(_bytes(payload["bits"]), np.uint8)
     count = int(np.prod(shape))
     if len(raw) != -(-count // 8):
         raise ValueError(f"{len(raw)} bytes for a table of {shape}")
     return np.unpackbits(raw, count=count).reshape(shape).astype(bool)
 
 
-def bytes_by_column(table: Array) -> Json:
+def pack_columns(table: Array) -> Json:
     """Numbers [n, m] as text, each column with 255 levels between minus and plus its largest absolute value."""
     import numpy as np
 
@@ -124,32 +127,32 @@ def bytes_by_column(table: Array) -> Json:
     return {"shape": list(table.shape), "bytes": _text(levels.tobytes()), "scale": _line(list(scale))}
 
 
-def from_bytes_by_column(kept: Mapping[str, Any]) -> Array:
-    """The numbers that `bytes_by_column` wrote, to within 1/254 of a column's largest. Raises `ValueError` where the text is damaged."""
+def unpack_columns(payload: Mapping[str, Any]) -> Array:
+    """The numbers that `pack_columns` wrote, to within 1/254 of a column's largest. Raises `ValueError` where the text is damaged."""
     import numpy as np
 
-    shape = tuple(map(int, kept["shape"]))
-    raw = np.frombuffer(_bytes(kept["bytes"]), np.int8)
-    scale = np.asarray([float(value) for part in str(kept["scale"]).split() for value in _repeated(part)])
+    shape = tuple(map(int, payload["shape"]))
+    raw = np.frombuffer(_bytes(payload["bytes"]), np.int8)
+    scale = np.asarray([float(value) for part in str(payload["scale"]).split() for value in _repeated(part)])
     if len(raw) != int(np.prod(shape)) or scale.shape != shape[1:]:
         raise ValueError(f"{len(raw)} bytes and {len(scale)} scales for a table of {shape}")
-    found: Array = raw.reshape(shape).astype(np.float64) / 127 * scale
-    return found
+    table: Array = raw.reshape(shape).astype(np.float64) / 127 * scale
+    return table
 
 
 def frequencies(circuits: CircuitSet, groups: Sequence[str]) -> Json:
-    """In what share of the circuits each unit is, those below 5% left out, and how many groups that was seen in."""
+    """The share of the circuits that contain each unit, shares below 5% left out, and the number of groups."""
     shares = circuits.counts / len(circuits)
-    named = {unit: rounded(float(share)) for unit, share in zip(circuits.units, shares, strict=True) if share >= LEAST}
+    named = {unit: rounded(float(share)) for unit, share in zip(circuits.units, shares, strict=True) if share >= MIN_FREQUENCY}
     return {"frequency": {"groups": len(set(groups)), "shares": named}}
 
 
-SHARED = ("shared_set", "found")
-"""The names of the set that `frequencies` are about; a claim has one of them."""
+SHARED_SET_NAMES = ("shared_set", "found")
+"""Names in `details` of the set that `frequencies` belongs to; a claim has one of them."""
 
 
 def moved_units(then: Sequence[str], now: Sequence[str]) -> dict[str, list[str]]:
-    """Which units entered a set, and which left it."""
+    """The units that entered a set, and those that left it."""
     return {"entered": [unit for unit in now if unit not in set(then)], "left": [unit for unit in then if unit not in set(now)]}
 
 
@@ -171,22 +174,20 @@ def share_changes(units: Iterable[str], then: Mapping[str, Any], now: Mapping[st
     return {"shares": shares, "beyond_noise": beyond}
 
 
-def only_crossed(sets: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether the shared set, of those that changed (`moved_units`, with `share_changes`), did only by units that crossed the threshold
-    within noise.
-    """
-    return any(sets[name].get("shares") and not sets[name]["beyond_noise"] for name in SHARED if name in sets)
+def is_within_noise(sets: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a shared set changed only by units that crossed the threshold within noise; `sets` are `moved_units` with `share_changes`."""
+    return any(sets[name].get("shares") and not sets[name]["beyond_noise"] for name in SHARED_SET_NAMES if name in sets)
 
 
-def changed_parameters(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """In which parameters a claim differs from what it was; those that only one side knows came or went with a version of the package."""
+def parameter_changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The parameters that changed, as text. Parameters of one side only came or went with a version of the package and do not count."""
     return [f"{key} was {then[key]!r} and is {now[key]!r}" for key in sorted({*then} & {*now}) if then[key] != now[key]]
 
 
 def named_sets(details: Any, most: int = 500) -> dict[str, list[str]]:
-    """The sets of units that details name, by where they stand there: every mapping with `units`, a list of names, and `size`.
+    """The sets of units in details, by their path: every mapping with `units`, a list of names, and `size`.
 
-    Larger sets than `most` are left out.
+    Sets of more than `most` units are left out.
     """
     return {name: units for name, units in _sets(details, ()) if len(units) <= most}
 
@@ -209,7 +210,7 @@ def _line(values: Sequence[float]) -> str:
 
 def _repeated(part: str) -> list[str]:
     value, _, count = part.partition("x")
-    if len(count) > DIGITS_OF_A_COUNT:
+    if len(count) > MAX_COUNT_DIGITS:
         raise ValueError(f"{part} would be more values than any task has examples")
     return [value] * int(count or 1)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_circuits.baseline import files
 from pytest_circuits.baseline.consistency import contradiction
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.payload import as_kept, per_group
+from pytest_circuits.properties.payload import per_group, plain_json
 from tests.fakes.scored import SCORED
 from tests.fakes.torch_side import fake_model
 
@@ -119,7 +119,7 @@ def entry(numbers):
         "property": "scored", "parameters": {}, "bound": {}, "estimate": mean, "interval": [0.0, 1.0], "n": len(numbers), "kept": kept,
         "verdict": "certified", "fingerprints": {"weights": "w", "data": {}, "tokenizer": None}, "versions": {"measurement": 1},
     }  # fmt: skip
-    return as_kept(made)
+    return plain_json(made)
 
 
 @given(values)
@@ -132,5 +132,5 @@ def test_every_edit_of_the_third_digit_is_noticed_with_and_without_values(number
     then, now = entry(numbers), entry(numbers)
     for one in (then, now):
         one["kept"] = one["kept"] if keeps else {}
-    edited = deepcopy(then) | {"estimate": as_kept(then["estimate"] + by)}
+    edited = deepcopy(then) | {"estimate": plain_json(then["estimate"] + by)}
     assert ("contradicts itself" in contradiction(edited, now)) == keeps

@@ -34,21 +34,21 @@ def test_runs_of_equal_values_are_counted_and_one_line_holds_them():
 
 @given(arrays.arrays(bool, arrays.array_shapes(min_dims=2, max_dims=2, max_side=30)))
 def test_a_table_of_bits_comes_back(table):
-    assert np.array_equal(kept.from_bits(json.loads(json.dumps(kept.bits(table)))), table)
+    assert np.array_equal(kept.unpack_bits(json.loads(json.dumps(kept.pack_bits(table)))), table)
 
 
 @given(arrays.arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(1, 8)), elements=st.floats(-5, 5)))
 def test_profiles_come_back_to_within_half_a_level_of_their_column(table):
-    found = kept.from_bytes_by_column(json.loads(json.dumps(kept.bytes_by_column(table))))
+    found = kept.unpack_columns(json.loads(json.dumps(kept.pack_columns(table))))
     assert (np.abs(found - table) <= np.abs(table).max(0) * (0.5 / 127 + 1e-4)).all()
 
 
 @pytest.mark.parametrize(
     ("read", "made"),
     [
-        (kept.from_bits, {"shape": [3, 9], "bits": kept.bits(np.ones((2, 9), bool))["bits"]}),
-        (kept.from_bits, {"shape": [2, 9], "bits": "not base 85 {"}),
-        (kept.from_bytes_by_column, {**kept.bytes_by_column(np.ones((2, 3))), "scale": "1 1"}),
+        (kept.unpack_bits, {"shape": [3, 9], "bits": kept.pack_bits(np.ones((2, 9), bool))["bits"]}),
+        (kept.unpack_bits, {"shape": [2, 9], "bits": "not base 85 {"}),
+        (kept.unpack_columns, {**kept.pack_columns(np.ones((2, 3))), "scale": "1 1"}),
         (kept.group_values, {"values": "1 x 2"}),
         (kept.group_values, {"values": "1x99999999999"}),
         (kept.group_values, {}),
@@ -61,10 +61,10 @@ def test_damaged_text_is_noticed(read, made):
 
 def test_values_pair_only_on_the_same_groups_in_the_same_order_and_range():
     one = kept.per_group([1, 0, 1], ["a", "b", "c"], 0.0, 1.0)
-    assert kept.pairs_with(one, kept.per_group([0, 0, 1], ["a", "b", "c"], 0.0, 1.0))
-    assert not kept.pairs_with(one, kept.per_group([0, 0, 1], ["a", "c", "b"], 0.0, 1.0))
-    assert not kept.pairs_with(one, kept.per_group([0, 0, 1], ["a", "b", "c"], -1.0, 1.0))
-    assert not kept.pairs_with({}, one) and not kept.pairs_with({}, {})
+    assert kept.is_paired(one, kept.per_group([0, 0, 1], ["a", "b", "c"], 0.0, 1.0))
+    assert not kept.is_paired(one, kept.per_group([0, 0, 1], ["a", "c", "b"], 0.0, 1.0))
+    assert not kept.is_paired(one, kept.per_group([0, 0, 1], ["a", "b", "c"], -1.0, 1.0))
+    assert not kept.is_paired({}, one) and not kept.is_paired({}, {})
 
 
 def test_sets_are_found_in_details_by_their_place_and_draws_of_controls_are_no_sets():
@@ -86,4 +86,4 @@ def test_frequencies_leave_rare_units_out():
 
 
 def test_parameters_that_only_one_side_knows_are_no_change():
-    assert kept.changed_parameters({"p": 0.8, "old": 1}, {"p": 0.9, "new": 2}) == ["p was 0.8 and is 0.9"]
+    assert kept.parameter_changes({"p": 0.8, "old": 1}, {"p": 0.9, "new": 2}) == ["p was 0.8 and is 0.9"]

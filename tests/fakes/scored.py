@@ -31,7 +31,7 @@ def estimate(claim: Claim) -> Any:
     values = (np.arange(encoded.n) < round(RIGHT.get(model.fingerprint, 1.0) * encoded.n)).astype(float)
     value, interval, _ = grouped_mean_interval(values, list(encoded.groups), p.confidence)
     kept = per_group(values, list(encoded.groups), 0.0, 1.0) if p.keeps else {}
-    return Estimate(value, interval, encoded.n, p.confidence, "betting", "scored", {}, kept=kept)
+    return Estimate(value, interval, encoded.n, p.confidence, "betting", "scored", {}, payload=kept)
 
 
 SCORED = Property("scored", Scored, estimate, 0.0, 1.0, "values that a test states")

@@ -11,7 +11,7 @@ from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.units import Universe
 from pytest_circuits.measurement.driver import drive
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.properties.payload import as_kept
+from pytest_circuits.properties.payload import plain_json
 from pytest_circuits.properties.protocol import BaselineReference, Claim
 from tests.fakes.components import Fake, Study, planted_scores
 
@@ -67,5 +67,5 @@ def baseline(study, **parameters):
     assert fresh.details["compared_with_itself"] and fresh.value == 0
     of = {"reuse": {"task": "t", "p": 0.8, "size": 3}} if parameters.get("of") is None else parameters["of"]
     p = PROPERTIES.get("drift").parameters.model_validate({**parameters, "of": of})
-    entry = json.loads(json.dumps({"parameters": p.model_dump(mode="json"), "kept": as_kept(fresh.kept)}, allow_nan=False))
+    entry = json.loads(json.dumps({"parameters": p.model_dump(mode="json"), "kept": plain_json(fresh.payload)}, allow_nan=False))
     return BaselineReference(entry, command="pytest again", again="anew")

@@ -60,7 +60,9 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         **examples.as_dict(),
     }
     payload = per_group(correct, names, 0.0, 1.0)
-    return Estimate(value, interval, len(correct), parameters.confidence, "betting interval over groups", "accuracy", details, kept=payload)
+    return Estimate(
+        value, interval, len(correct), parameters.confidence, "betting interval over groups", "accuracy", details, payload=payload
+    )
 
 
 def _spread(correct: Any, names: list[str]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     payload = dict(target.payload)
     if parameters.definition != "relative":
         payload = {**per_draw(control.correct - removed.correct[0].astype(float), target.groups, parts), **payload}
-    return Estimate(value, interval, len(target.groups), parameters.confidence, kind, "necessity", details, kept=payload)
+    return Estimate(value, interval, len(target.groups), parameters.confidence, kind, "necessity", details, payload=payload)
 
 
 NECESSITY = Property(

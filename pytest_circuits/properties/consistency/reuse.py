@@ -89,7 +89,9 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     }
     details["notes"] = _notes(details, shared, len(discovery))
     payload = per_group(coverage, groups, 0.0, 1.0) | frequencies(discovery, discovered.discovery_groups)
-    return Estimate(value, interval, len(coverage), parameters.confidence, "betting interval over groups", "reuse", details, kept=payload)
+    return Estimate(
+        value, interval, len(coverage), parameters.confidence, "betting interval over groups", "reuse", details, payload=payload
+    )
 
 
 def _mean(coverage: Any, groups: list[str]) -> float:

@@ -93,7 +93,7 @@ def _accuracy_over_control(
     if parameters.definition != "relative":
         payload = {**per_draw(only.correct[0].astype(float) - control.correct, target.groups, parts), **payload}
     interval = (0.0 - high, 0.0 - low)
-    return Estimate(0.0 - value, interval, len(target.groups), parameters.confidence, kind, "sufficiency", details, kept=payload)
+    return Estimate(0.0 - value, interval, len(target.groups), parameters.confidence, kind, "sufficiency", details, payload=payload)
 
 
 def _accuracy_alone(parameters: Sufficiency, target: ControlledSet, only: Outcome) -> Estimate:

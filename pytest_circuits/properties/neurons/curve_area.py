@@ -11,21 +11,19 @@ from pydantic import Field, model_validator
 from ...core.verdict import Estimate
 from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
-from ..parameters import AblationName, MethodName
+from ..parameters import AblationName, CurveParameters, MethodName, SiteName
 from ..protocol import Claim
 from ..steps.curves import (
-    CurveParameters,
     NormalizedEffect,
-    SiteName,
     UnitSpace,
-    ablation,
-    direction,
-    footing,
-    how,
-    mean,
-    nothing_kept,
-    ranking,
-    unit_words,
+    empty_circuit_request,
+    mean_metric,
+    metric_sign,
+    normalized_effect,
+    rank_units,
+    ranking_details,
+    unit_ablation_request,
+    unit_plural,
 )
 from ..steps.examples import measure_intact, split_examples
 from .curve_grid import GRID, CurveSizes, largest_area, trapezoid
@@ -81,7 +79,7 @@ def measure_curves(claim: Claim, signed: bool) -> Steps[FaithfulnessCurves]:
     space = UnitSpace(p.level, p.site)
     split = yield from split_examples(claim, p.task)
     base = yield from measure_intact(claim, p.task, split)
-    ranked = yield from ranking(claim, space, signed)
+    ranked = yield from rank_units(claim, space, signed)
     sizes = CurveSizes(len(ranked.units))
     if not sizes.measured:
         raise Invalid(
@@ -90,20 +88,22 @@ def measure_curves(claim: Claim, signed: bool) -> Steps[FaithfulnessCurves]:
             code=ReasonCode.TOO_FEW_UNITS,
         )
     orders = [_random_order(p.random_seed, i, sizes.units) for i in range(p.random_rankings)]
-    requests = [nothing_kept(claim, space), ablation(claim, space, [ranked.top(k) for k in sizes.measured])]
+    requests = [empty_circuit_request(claim, space), unit_ablation_request(claim, space, [ranked.top(k) for k in sizes.measured])]
     if orders:
-        requests.append(ablation(claim, space, [[ranked.units[int(i)] for i in order[:k]] for order in orders for k in sizes.measured]))
+        requests.append(
+            unit_ablation_request(claim, space, [[ranked.units[int(i)] for i in order[:k]] for order in orders for k in sizes.measured])
+        )
     nothing, circuits, *chance = yield from ask_all(requests)
-    effect = footing(claim, space, split, base, nothing)
+    effect = normalized_effect(claim, space, split, base, nothing)
     n = len(effect.groups)
     at_random = effect.gains(chance[0]).reshape(len(orders), -1, n) if chance else np.zeros((0, len(sizes.measured), n))
     details = {
-        **how(claim, ranked),
+        **ranking_details(claim, ranked),
         "ranking": "signed" if signed else "absolute",
-        "helping": int((direction(p.metric) * ranked.scores < 0).sum()),
+        "helping": int((metric_sign(p.metric) * ranked.scores < 0).sum()),
         "strongest": list(ranked.top(NAMED)),
         **_grid_details(sizes),
-        "mean_metric": {"intact": mean(base), "nothing": mean(nothing)},
+        "mean_metric": {"intact": mean_metric(base), "nothing": mean_metric(nothing)},
         "accuracy": base.accuracy,
         "accuracy_nothing": float(nothing.correct.mean()),
         **split.as_dict(),
@@ -145,7 +145,7 @@ def area_estimate(
 def _notes(curves: FaithfulnessCurves, name: str, value: float, chance: Mapping[str, Any], small_universe: str) -> list[str]:
     d = curves.details
     points = [f"{p['size']}: {p['faithfulness']:.2f}" for p in d["curve"] if 0 < p["size"] < d["universe"]]
-    m, units = d["mean_metric"], unit_words(d)
+    m, units = d["mean_metric"], unit_plural(d)
     lines = [
         f"{units} ranked by {d['ranking']} mean {d['attribution']} score; {d['universe']} in all, others ablated ({d['ablation']}); "
         f"mean metric intact {m['intact']:.3g}, all ablated {m['nothing']:.3g}",

@@ -12,22 +12,20 @@ from ...core.units import per_layer
 from ...core.verdict import Estimate
 from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
-from ..parameters import CircuitSize
+from ..parameters import CircuitSize, CurveParameters, SiteName
 from ..protocol import Claim
 from ..steps.curves import (
     SHOWN,
-    CurveParameters,
     NormalizedEffect,
     Ranking,
-    SiteName,
     UnitSpace,
-    ablation,
-    footing,
-    how,
-    mean,
-    nothing_kept,
-    ranking,
-    unit_words,
+    empty_circuit_request,
+    mean_metric,
+    normalized_effect,
+    rank_units,
+    ranking_details,
+    unit_ablation_request,
+    unit_plural,
 )
 from ..steps.examples import describe_model, measure_intact, split_examples
 
@@ -59,18 +57,27 @@ def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
     split = yield from split_examples(claim, p.task)
     base = yield from measure_intact(claim, p.task, split)
     universe = yield from describe_model(claim)
-    ranked = yield from ranking(claim, space)
+    ranked = yield from rank_units(claim, space)
     names = ranked.top(_size(p, ranked))
     nothing, kept, removed = yield from ask_all(
-        [nothing_kept(claim, space), ablation(claim, space, [names]), ablation(claim, space, [names], "remove")]
+        [
+            empty_circuit_request(claim, space),
+            unit_ablation_request(claim, space, [names]),
+            unit_ablation_request(claim, space, [names], "remove"),
+        ]
     )
-    effect = footing(claim, space, split, base, nothing)
+    effect = normalized_effect(claim, space, split, base, nothing)
     details = {
         "neurons": len(names),
-        **how(claim, ranked),
+        **ranking_details(claim, ranked),
         "per_layer": per_layer(names, universe.layers),
         "strongest": list(names[:SHOWN]),
-        "mean_metric": {"intact": mean(base), "kept": mean(kept), "removed": mean(removed), "nothing": mean(nothing)},
+        "mean_metric": {
+            "intact": mean_metric(base),
+            "kept": mean_metric(kept),
+            "removed": mean_metric(removed),
+            "nothing": mean_metric(nothing),
+        },
         "accuracy": base.accuracy,
         "accuracy_kept": float(kept.correct.mean()),
         "accuracy_removed": float(removed.correct.mean()),
@@ -95,7 +102,7 @@ def circuit_ratio(claim: Claim, quantity: Literal["faithfulness", "completeness"
 def _notes(details: dict[str, Any], other: str) -> list[str]:
     d, m = details, details["mean_metric"]
     return [
-        f"{d['neurons']} of {d['universe']} {unit_words(d)} ({d['attribution']}, {d['site']}, {d['ablation']} ablation); "
+        f"{d['neurons']} of {d['universe']} {unit_plural(d)} ({d['attribution']}, {d['site']}, {d['ablation']} ablation); "
         f"{other} {d[other]:.2f}; attention stays live",
         f"mean metric: intact {m['intact']:.3g}, circuit kept {m['kept']:.3g}, circuit removed {m['removed']:.3g}, "
         f"all neurons ablated {m['nothing']:.3g}",

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
+from ..parameters import CurveParameters, SiteName
 from ..protocol import Claim, Property
-from ..steps.curves import CurveParameters, SiteName, UnitSpace
+from ..steps.curves import UnitSpace
 from .size_search import search_notes, smallest_circuit
 
 Reach = Annotated[float, Field(gt=0, le=1, description="the faithfulness to reach")]

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps, ask_all
+from ..parameters import CurveParameters
 from ..protocol import Claim
 from ..steps.curves import (
     SHOWN,
-    CurveParameters,
     NormalizedEffect,
     Ranking,
     UnitSpace,
-    ablation,
-    footing,
-    how,
-    mean,
-    nothing_kept,
-    ranking,
-    unit_words,
+    empty_circuit_request,
+    mean_metric,
+    normalized_effect,
+    rank_units,
+    ranking_details,
+    unit_ablation_request,
+    unit_plural,
 )
 from ..steps.examples import Examples, measure_intact, split_examples
 
@@ -94,21 +94,23 @@ def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: f
     p: CurveParameters = claim.parameters
     split = yield from split_examples(claim, p.task)
     base = yield from measure_intact(claim, p.task, split)
-    ranked = yield from ranking(claim, space)
+    ranked = yield from rank_units(claim, space)
     units, scored = len(ranked.units), ranked.scored
     if units < 2:
         raise Invalid(
             "the universe has 1 unit, so no circuit keeps some but not all of it", {"universe": units}, code=ReasonCode.TOO_FEW_UNITS
         )
     grid = [n for n in coarse_grid(scored) if n < units]
-    nothing, circuits = yield from ask_all([nothing_kept(claim, space), ablation(claim, space, [ranked.top(n) for n in grid])])
-    effect = footing(claim, space, split, base, nothing)
+    nothing, circuits = yield from ask_all(
+        [empty_circuit_request(claim, space), unit_ablation_request(claim, space, [ranked.top(n) for n in grid])]
+    )
+    effect = normalized_effect(claim, space, split, base, nothing)
     gains = dict(zip(grid, effect.gains(circuits), strict=True))
     gains[units] = effect.whole  # everything kept is the intact model
     probes = {n: _probe(effect, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}
     while sizes := next_sizes(probes, level, scored):
         # one request for each size, since other claims may ask for it too
-        outcomes = yield from ask_all([ablation(claim, space, [ranked.top(n)]) for n in sizes])
+        outcomes = yield from ask_all([unit_ablation_request(claim, space, [ranked.top(n)]) for n in sizes])
         gains |= {n: effect.gains(outcome)[0] for n, outcome in zip(sizes, outcomes, strict=True)}
         probes |= {n: _probe(effect, gains[n], confidence) for n in sizes}
     value, low, high = (smallest(probes, level, curve) for curve in (1, 2, 0))
@@ -120,13 +122,13 @@ def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: f
         "neurons": value,
         "share": value / units,
         "share_interval": [low / units, high / units],
-        **how(claim, ranked),
+        **ranking_details(claim, ranked),
         "reach": level,
         "curve": [{"size": n, "faithfulness": v, "low": lo, "high": hi} for n, (lo, v, hi) in sorted(probes.items())],
         "pointwise_confidence": confidence,
         "falls_below_again_at": [n for n, probe in sorted(probes.items()) if n > value and probe.value < level],
         "strongest": list(ranked.top(min(SHOWN, value))),
-        "mean_metric": {"intact": mean(base), "nothing": mean(nothing)},
+        "mean_metric": {"intact": mean_metric(base), "nothing": mean_metric(nothing)},
         "accuracy": base.accuracy,
         "accuracy_nothing": float(nothing.correct.mean()),
     })  # fmt: skip
@@ -137,7 +139,7 @@ def search_notes(smallest: SmallestCircuit) -> list[str]:
     d, probes = smallest.details, smallest.probes
     below = max((n for n in probes if n < smallest.value), default=0)
     next_smaller = f"{probes[below].value:.3f} at {below}" if below else "0 at none"
-    units = unit_words(d)
+    units = unit_plural(d)
     lines = [
         f"{d['site']}: faithfulness {probes[smallest.value].value:.3f} with {smallest.value} of {d['universe']} {units} "
         f"({d['share']:.2%}), {next_smaller}; ranked by |mean {d['attribution']} score|, others ablated ({d['ablation']}); "

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
+from ..parameters import CurveParameters
 from ..protocol import Claim, Property
-from ..steps.curves import CurveParameters, UnitSpace
+from ..steps.curves import UnitSpace
 from .neurons_to_reach import Reach
 from .size_search import SmallestCircuit, search_notes, smallest_circuit
 

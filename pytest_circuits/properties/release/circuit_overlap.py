@@ -54,7 +54,7 @@ def compare_circuits(p: Drift, release: Release, side: Side) -> Estimate:
     from ...stats import overlap
     from ...stats.bootstrap import bootstrap_interval
     from ...stats.two_sets import beyond_noise_rows
-    from ..payload import from_bits
+    from ..payload import unpack_bits
 
     inner: Any = p.of.parameters
     then, now, share, task = release.payload, side.payload, inner.p, inner.task
@@ -68,7 +68,7 @@ def compare_circuits(p: Drift, release: Release, side: Side) -> Estimate:
             code=ReasonCode.DIFFERENT_PROMPTS,
         )
     names = Universe(*now["shape"]).component_names
-    old, new = from_bits(then["members"]), from_bits(now["members"])
+    old, new = unpack_bits(then["members"]), unpack_bits(now["members"])
     columns, matching = _matching(p, then, now, names)
     new = new[:, columns]
     for owner, members in (("release", old), ("model", new)):
@@ -117,12 +117,12 @@ def _matching(p: Drift, then: Json, now: Json, names: tuple[str, ...]) -> tuple[
     import numpy as np
 
     from ...stats.assignment import best_assignment, concordance
-    from ..payload import from_bytes_by_column
+    from ..payload import unpack_columns
 
     columns = np.arange(len(names))
     if p.match == "name":
         return columns, {}
-    old, new = from_bytes_by_column(then["profiles"]), from_bytes_by_column(now["profiles"])
+    old, new = unpack_columns(then["profiles"]), unpack_columns(now["profiles"])
     if old.shape != new.shape:
         raise Invalid(
             f"heads cannot be matched: profiles over {len(old)} evaluation prompts then and {len(new)} now",

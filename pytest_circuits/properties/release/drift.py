@@ -8,7 +8,7 @@ from ...core.verdict import Estimate
 from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Describe, Encode, Steps, ask, ask_all
 from ..parameters import in_sample, task_names
-from ..payload import Json, bits, bytes_by_column, group_digest, named_sets, rounded
+from ..payload import Json, group_digest, named_sets, pack_bits, pack_columns, rounded
 from ..protocol import BaselineReference, Claim, Property
 from ..steps.examples import competent_task, describe_model
 from ..steps.shared_sets import discover_circuits
@@ -50,18 +50,18 @@ def _measured(p: Drift, claim: Claim, model: ModelSource) -> Steps[Side]:
         estimate: Estimate = yield from p.of.property.estimate(inner)
         about = {"sets": named_sets(estimate.details), "unsettled": estimate.unsettled, "confidence": rounded(estimate.confidence)}
         numbers = {"estimate": rounded(estimate.value), "interval": [rounded(end) for end in estimate.interval], "n": estimate.n}
-        return Side({**data, "of": {**numbers, **about, **estimate.kept}})
+        return Side({**data, "of": {**numbers, **about, **estimate.payload}})
     task = yield from competent_task(inner, inner.parameters.task)
     universe = yield from describe_model(inner)
     discovered = yield from discover_circuits(inner, task)
     circuits: Json = {
         "shape": [universe.layers, universe.heads],
-        "members": bits(discovered.discovery.members),
+        "members": pack_bits(discovered.discovery.members),
         "discovery": group_digest(discovered.discovery_groups),
         "shared": list(discovered.discovery.shared(inner.parameters.p)),
     }
     if p.match == "function":
-        circuits["profiles"] = bytes_by_column((yield from profiles(inner, discovered)))
+        circuits["profiles"] = pack_columns((yield from profiles(inner, discovered)))
     return Side({**data, **circuits}, tuple(discovered.discovery_groups))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import Invalid, ReasonCode
 from ..nested import Inner
-from ..payload import Json, as_kept, changed_parameters, contradicts_itself
+from ..payload import Json, inconsistency, parameter_changes, plain_json
 from ..protocol import BaselineReference
 
 SHORT = 12  # characters of a fingerprint that a message shows
@@ -51,7 +51,7 @@ def from_baseline(of: Inner, against: BaselineReference, now: Json, weights: str
         if not against.writes or _is_other_model(against, weights):
             raise
         reason = f"compared with itself, since this run writes its baseline ({problem.reason})"
-        return Release(as_kept(now), "baseline", reason)
+        return Release(plain_json(now), "baseline", reason)
 
 
 def check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str, ...] = (), again: str = "") -> None:
@@ -98,7 +98,7 @@ def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str,
     again = f": measure the release for this claim once{_remedy(against, weights)}"
     insufficient = f"the baseline has no entry for this claim, and the entry of {against.lender}"
     changed = [] if entry["property"] == of.name else [f"{entry['property']} then, {of.name} now"]
-    changed = changed or changed_parameters(entry["parameters"], of.model_dump(mode="json")[of.name])
+    changed = changed or parameter_changes(entry["parameters"], of.model_dump(mode="json")[of.name])
     if changed:
         raise NoRelease(f"{insufficient} is of another claim: {', '.join(changed)}", again, {"changed": changed})
     if "members" in now:
@@ -120,7 +120,7 @@ def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str,
 
 
 def _check_numbers(payload: Mapping[str, Any], source: str) -> None:
-    contradiction = contradicts_itself(payload, payload)
+    contradiction = inconsistency(payload, payload)
     if contradiction:
         raise Invalid(
             f"{source} contradicts itself: {contradiction}. Was the file edited? Restore it from version control",
@@ -133,7 +133,7 @@ def _changed(of: Inner, then: Mapping[str, Any]) -> list[str]:
     ((name, now),) = of.model_dump(mode="json").items()
     if name not in then:
         return [f"{', '.join(then) or 'nothing'} then, {name} now"]
-    return changed_parameters(then[name], now)
+    return parameter_changes(then[name], now)
 
 
 def _is_other_model(against: BaselineReference, weights: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
 from ...errors import Invalid, ReasonCode
-from ..payload import SHARED, Json, moved_units, only_crossed, rounded, share_changes
+from ..payload import SHARED_SET_NAMES, Json, is_within_noise, moved_units, rounded, share_changes
 from .circuit_overlap import BY_NAME, moved_text
 from .drift_parameters import Drift
 from .release_entry import Release, Side
@@ -17,11 +17,11 @@ from .release_entry import Release, Side
 def compare_values(p: Drift, release: Release, side: Side) -> Estimate:
     """The value now minus the value then, on the same examples if possible."""
     from ...stats.paired import paired_difference, simultaneous_difference
-    from ..payload import group_values, pairs_with
+    from ..payload import group_values, is_paired
 
     then, now = release.payload["of"], side.payload["of"]
     value = now["estimate"] - then["estimate"]
-    paired = pairs_with(then, now)
+    paired = is_paired(then, now)
     groups: int | None = None
     if paired:
         values = group_values(now), group_values(then)
@@ -40,7 +40,7 @@ def compare_values(p: Drift, release: Release, side: Side) -> Estimate:
         low, high = simultaneous_difference((now["interval"][0], now["interval"][1]), (then["interval"][0], then["interval"][1]))
         interval, kind = (min(low, value), max(high, value)), f"from an interval of each side at {now['confidence']:g}; holds together"
     sets = _sets(then, now, p.confidence)
-    crossed = only_crossed(sets)
+    crossed = is_within_noise(sets)
     if crossed:
         interval = (min(interval[0], 0.0), max(interval[1], 0.0))
     details = {
@@ -65,7 +65,7 @@ def _sets(then: Mapping[str, Any], now: Mapping[str, Any], confidence: float) ->
     sets: dict[str, Json] = {}
     for name, units in now["sets"].items():
         sets[name] = moved_units(then["sets"].get(name, []), units)
-        if name in SHARED and "frequency" in then and "frequency" in now:
+        if name in SHARED_SET_NAMES and "frequency" in then and "frequency" in now:
             moved = [*sets[name]["entered"], *sets[name]["left"]]
             sets[name] |= share_changes(moved, then["frequency"], now["frequency"], confidence)
     return sets

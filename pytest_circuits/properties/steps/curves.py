@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field, model_validator
+from typing import TYPE_CHECKING, Any
 
 from ...core.metric_names import COMPARISONS
-from ...errors import Invalid
+from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Ablate, Attribute, Steps, ask, freeze
-from ..parameters import AblationName, MethodName, Options, Parameters, TaskName, check_ablation, check_method
+from ..parameters import CurveParameters
 from ..protocol import Claim
 from .examples import Examples, part
 from .numeric_checks import check_finite
@@ -28,42 +26,24 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-SiteName = Annotated[Literal["mlp_activation", "mlp_output"], Field(description="input, or output, of the down projection")]
-SHOWN = 20  # units of a ranking that details name
-
-
-class CurveParameters(Parameters):
-    """Parameters of properties that rank units and ablate by rank: neurons, unless a subclass has a parameter `level`."""
-
-    task: TaskName
-    attribution: Annotated[MethodName, Field(description="attribution method that ranks units")] = "relp"
-    attribution_options: Annotated[Options, Field(description="options of the attribution method, e.g. positions: each")] = Field(
-        default_factory=dict
-    )
-    ablation: Annotated[AblationName, Field(description="what ablated units are replaced with")] = "zero"
-    ablation_options: Annotated[Options, Field(description="options of the ablation, e.g. prompts: corrupt")] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _fits(self) -> CurveParameters:
-        check_method(self.attribution, self.attribution_options, getattr(self, "level", "neuron"), self.metric)
-        check_ablation(self.ablation, self.ablation_options)
-        return self
+SHOWN = 20
+"""Units of a ranking that details name."""
 
 
 @dataclass(frozen=True)
 class UnitSpace:
-    """The units: a level, and at neuron level the site."""
+    """The units that are ranked: a level, and at neuron level the site."""
 
     level: str
     site: str
 
     @property
     def options(self) -> dict[str, str]:
-        """What a request has to be told beside the level."""
+        """Options of a request in addition to the level."""
         return {"site": self.site} if self.level == "neuron" else {}
 
-    def in_words(self, positions: object = None) -> str:
-        """The universe, for the report."""
+    def description(self, positions: object = None) -> str:
+        """The universe as text, for the report."""
         if self.level == "neuron":
             each = ", each position a unit of its own" if positions == "each" else ""
             return f"all {self.site} coordinates of the MLPs{each}; attention stays live"
@@ -74,10 +54,10 @@ class UnitSpace:
 class Ranking:
     """Units in the model's order, their mean signed scores [units] over the discovery examples, and the order by strength.
 
-    `passes` is what the scores cost: forward and backward passes for each discovery example.
+    `passes`: the forward and backward passes that the scores of one discovery example cost.
     """
 
-    place: UnitSpace
+    space: UnitSpace
     units: tuple[str, ...]
     scores: Array
     order: Ints
@@ -95,8 +75,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class NormalizedEffect:
-    """What every set of a claim is measured against. `whole` [n] is F(M) − F(∅) for each evaluation example, counted so that
-    more is better whatever the metric; `groups` [n] are the units of resampling.
+    """The intact model against nothing kept, which every set of a claim is compared with.
+
+    `whole` [n] is F(M) − F(∅) for each evaluation example, with the sign that makes more better; `groups` [n] are the units of
+    resampling.
     """
 
     base: Outcome
@@ -108,8 +90,8 @@ class NormalizedEffect:
 
     def gains(self, outcome: Outcome) -> Array:
         """F(set) − F(∅) for each set and example; [sets, n]."""
-        found: Array = self.sign * (outcome.metric.astype(float) - self.nothing.metric[0])
-        return found
+        gains: Array = self.sign * (outcome.metric.astype(float) - self.nothing.metric[0])
+        return gains
 
     def ratio(self, gain: Array, confidence: float | None = None) -> tuple[float, tuple[float, float]]:
         """mean(gain) / mean(whole) with Fieller's interval. Raises `Invalid` when `whole` is not clearly away from zero."""
@@ -118,85 +100,90 @@ class NormalizedEffect:
         return fieller(gain, self.whole, self.groups, self.confidence if confidence is None else confidence)
 
 
-def direction(metric: str) -> float:
+def metric_sign(metric: str) -> float:
     """1 where a higher metric is better; −1 for a distance to the intact model."""
     return -1.0 if metric in COMPARISONS else 1.0
 
 
-def ranking(claim: Claim, place: UnitSpace, signed: bool = False) -> Steps[Ranking]:
+def rank_units(claim: Claim, space: UnitSpace, signed: bool = False) -> Steps[Ranking]:
     """Rank all units by |mean score| over the discovery examples; or `signed`, by how much ablating them is expected to hurt.
 
     Raises `Invalid` when all scores are zero, or some not finite.
     """
     import numpy as np
 
-    p: CurveParameters = claim.parameters
-    found = yield from ask(Attribute(
-        claim.model, claim.tasks[p.task], p.attribution, place.level, p.metric, part(p, "discovery"), "mean",
-        freeze({**p.attribution_options, **place.options}),
+    parameters: CurveParameters = claim.parameters
+    attribution = yield from ask(Attribute(
+        claim.model, claim.tasks[parameters.task], parameters.attribution, space.level, parameters.metric,
+        part(parameters, "discovery"), "mean", freeze({**parameters.attribution_options, **space.options}),
     ))  # fmt: skip
-    scores = found.scores[0]
-    check_finite(scores, f"{p.attribution} scores of {place.level}s on task {p.task!r}")
+    scores = attribution.scores[0]
+    check_finite(scores, f"{parameters.attribution} scores of {space.level}s on task {parameters.task!r}")
     if not scores.any():
         raise Invalid(
-            f"all {p.attribution} scores of the {len(scores)} {place.level}s on task {p.task!r} are zero, so nothing can be ranked",
-            {"task": p.task, "universe": len(scores)},
+            f"all {parameters.attribution} scores of the {len(scores)} {space.level}s on task {parameters.task!r} are zero, "
+            "so nothing can be ranked",
+            {"task": parameters.task, "universe": len(scores)},
+            code=ReasonCode.NOTHING_TO_RANK,
         )
-    strength = -direction(p.metric) * scores if signed else np.abs(scores)
-    return Ranking(place, found.units, scores.astype(float), np.argsort(-strength, kind="stable"), found.details.get("passes"))
+    strength = -metric_sign(parameters.metric) * scores if signed else np.abs(scores)
+    order = np.argsort(-strength, kind="stable")
+    return Ranking(space, attribution.units, scores.astype(float), order, attribution.details.get("passes"))
 
 
-def ablation(claim: Claim, place: UnitSpace, sets: Sequence[Sequence[str]], mode: str = "keep") -> Ablate:
+def unit_ablation_request(claim: Claim, space: UnitSpace, sets: Sequence[Sequence[str]], mode: str = "keep") -> Ablate:
     """The request for outcomes of these sets on the evaluation examples, means taken over the discovery examples."""
-    p: CurveParameters = claim.parameters
+    parameters: CurveParameters = claim.parameters
     return Ablate(
-        claim.model, claim.tasks[p.task], tuple(tuple(sorted(s)) for s in sets), mode, p.ablation, place.level, p.metric,
-        part(p, "evaluation"), part(p, "discovery"), freeze({**p.ablation_options, **place.options}),
+        claim.model, claim.tasks[parameters.task], tuple(tuple(sorted(units)) for units in sets), mode, parameters.ablation,
+        space.level, parameters.metric, part(parameters, "evaluation"), part(parameters, "discovery"),
+        freeze({**parameters.ablation_options, **space.options}),
     )  # fmt: skip
 
 
-def nothing_kept(claim: Claim, place: UnitSpace) -> Ablate:
-    """The request for ∅: the whole universe ablated. The same whatever the circuit, so that all claims share it."""
-    return ablation(claim, place, [()])
+def empty_circuit_request(claim: Claim, space: UnitSpace) -> Ablate:
+    """The request for ∅, the whole universe ablated. It does not depend on the circuit, so all claims share it."""
+    return unit_ablation_request(claim, space, [()])
 
 
-def footing(claim: Claim, place: UnitSpace, found: Examples, base: Outcome, nothing: Outcome) -> NormalizedEffect:
+def normalized_effect(claim: Claim, space: UnitSpace, examples: Examples, base: Outcome, nothing: Outcome) -> NormalizedEffect:
     """The intact model against ∅. Raises `Invalid` where ablating everything does not lower the metric."""
-    p: CurveParameters = claim.parameters
-    sign = direction(p.metric)
+    parameters: CurveParameters = claim.parameters
+    sign = metric_sign(parameters.metric)
     whole = sign * (base.metric.astype(float) - nothing.metric[0])
     if whole.mean() <= 0:
         raise Invalid(
-            f"the mean {p.metric} is {mean(base):.4g} intact and {mean(nothing):.4g} with all {place.level}s ablated: "
-            f"ablation does not {'raise' if sign < 0 else 'lower'} it, so there is nothing for a circuit to keep; "
+            f"the mean {parameters.metric} is {mean_metric(base):.4g} intact and {mean_metric(nothing):.4g} with all {space.level}s "
+            f"ablated: ablation does not {'raise' if sign < 0 else 'lower'} it, so there is nothing for a circuit to keep; "
             "use another metric or ablation",
-            {"intact": mean(base), "nothing": mean(nothing)},
+            {"intact": mean_metric(base), "nothing": mean_metric(nothing)},
+            code=ReasonCode.NOTHING_TO_EXPLAIN,
         )
-    return NormalizedEffect(base, nothing, whole, found.groups(found.evaluation), sign, p.confidence)
+    return NormalizedEffect(base, nothing, whole, examples.evaluation_groups, sign, parameters.confidence)
 
 
-def mean(outcome: Outcome) -> float:
+def mean_metric(outcome: Outcome) -> float:
     """The mean metric."""
     return float(outcome.metric.mean())
 
 
-def how(claim: Claim, ranked: Ranking) -> dict[str, Any]:
+def ranking_details(claim: Claim, ranking: Ranking) -> dict[str, Any]:
     """How units were ranked and ablated, for the report."""
-    p: CurveParameters = claim.parameters
+    parameters: CurveParameters = claim.parameters
     return {
-        "level": ranked.place.level,
-        **ranked.place.options,
-        "universe": len(ranked.units),
-        "universe_is": ranked.place.in_words(p.attribution_options.get("positions")),
-        "scored": ranked.scored,
-        "attribution": p.attribution,
-        "attribution_options": dict(p.attribution_options),
-        "attribution_passes": None if ranked.passes is None else dict(ranked.passes),
-        "ablation": p.ablation,
-        "ablation_options": dict(p.ablation_options),
+        "level": ranking.space.level,
+        **ranking.space.options,
+        "universe": len(ranking.units),
+        "universe_is": ranking.space.description(parameters.attribution_options.get("positions")),
+        "scored": ranking.scored,
+        "attribution": parameters.attribution,
+        "attribution_options": dict(parameters.attribution_options),
+        "attribution_passes": None if ranking.passes is None else dict(ranking.passes),
+        "ablation": parameters.ablation,
+        "ablation_options": dict(parameters.ablation_options),
     }
 
 
-def unit_words(details: Mapping[str, Any]) -> str:
-    """The plural of what is counted, from the details that `how` gave."""
+def unit_plural(details: Mapping[str, Any]) -> str:
+    """The plural of the units that are counted, from the details that `ranking_details` returns."""
     return "neurons at positions" if details["attribution_options"].get("positions") == "each" else f"{details['level']}s"

@@ -183,7 +183,7 @@ def test_comparing_with_itself_is_comparing_with_what_would_be_read_back(how):
     assert (fresh.value, fresh.interval, fresh.n, fresh.kind, fresh.unsettled) == (
         again.value, again.interval, again.n, again.kind, again.unsettled
     )  # fmt: skip
-    assert fresh.value == 0 and fresh.kept == again.kept
+    assert fresh.value == 0 and fresh.payload == again.payload
 
 
 def lent(made, **changes):

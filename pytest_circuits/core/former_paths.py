@@ -22,7 +22,12 @@ FORMER: dict[str, dict[str, str]] = {
         "Method": "properties.parameters:MethodName", "Kind": "properties.parameters:AblationName",
         "Metric": "properties.parameters:MetricName", "Rounding": "properties.parameters:RoundingName",
     },
-    "properties.measured": {"*": "properties.steps.examples"},
+    "properties.measured": {
+        "*": "properties.steps.shared_sets", "part": "properties.steps.examples:part", "Examples": "properties.steps.examples:Examples",
+        "examples": "properties.steps.examples:split_examples", "intact": "properties.steps.examples:measure_intact",
+        "describe": "properties.steps.examples:describe_model", "attributed": "properties.steps.attribution:attribute_examples",
+        "circuits": "properties.steps.circuits:find_circuits",
+    },
     "properties.own": {"*": "properties.registration"},
 }  # fmt: skip
 """Former modules, below the package; for each, where its names are now: `*` is the module of all that have no line of their own."""

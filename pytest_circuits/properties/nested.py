@@ -15,7 +15,8 @@ from . import PROPERTIES
 from .parameters import AnyParameters
 from .protocol import Property
 
-OUTER = ("confidence", "max_n")  # what the outer property decides for the inner one: it is estimated once, at a confidence set from outside
+OUTER = ("confidence", "max_n")
+"""Parameters that the outer property sets: the inner one is estimated once, at a confidence that it does not choose."""
 MARK = {"circuits": "property"}
 _SCHEMA = {"type": "object", "minProperties": 1, "maxProperties": 1, **MARK}
 
@@ -42,13 +43,13 @@ class Inner(BaseModel):
         return {self.name: self.parameters.model_dump(mode="json", exclude=set(OUTER))}
 
 
-def inner_problem(name: str, given: Any) -> str | None:
-    """Why `{name: given}` cannot be the property inside another one, or None; the parameters themselves are not looked at."""
+def inner_problem(name: str, parameters: Any) -> str | None:
+    """Why `{name: parameters}` cannot be the property inside another one, or None; the parameters are not validated."""
     if name not in PROPERTIES:
         return f"unknown property {name!r}; {suggestion(name, _single())}"
     if PROPERTIES.get(name).over_series:
         return f"{name!r} is itself about a series; {suggestion(name, _single())}"
-    return None if isinstance(given, Mapping) else "must be a mapping of parameters"
+    return None if isinstance(parameters, Mapping) else "must be a mapping of parameters"
 
 
 def _single() -> list[str]:
@@ -60,17 +61,17 @@ def _read(value: Any, info: ValidationInfo) -> Any:
         return value
     if not isinstance(value, Mapping) or len(value) != 1:
         raise ValueError("must be a property with its parameters, such as {reuse: {task: addition}}")
-    ((name, given),) = value.items()
-    problem = inner_problem(name, given)
+    ((name, written),) = value.items()
+    problem = inner_problem(name, written)
     if problem:
         raise ValueError(problem)
     for key in OUTER:
-        if key in given and key == "max_n":
+        if key in written and key == "max_n":
             raise ValueError(f"{name!r} is estimated once inside another property: leave max_n out")
-        if key in given:
-            raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it beside 'of'")
+        if key in written:
+            raise ValueError(f"{key} belongs to the claim's own property, not to {name!r} inside it: write it next to 'of'")
     try:  # as JSON, so that lists may stand for tuples, as in a spec
-        parameters = PROPERTIES.get(name).parameters.model_validate_json(json.dumps(dict(given)), context=info.context)
+        parameters = PROPERTIES.get(name).parameters.model_validate_json(json.dumps(dict(written)), context=info.context)
     except TypeError as problem:
         raise ValueError(f"the parameters of {name!r} must be plain values: {problem}") from None
     except ValidationError as error:
@@ -79,9 +80,10 @@ def _read(value: Any, info: ValidationInfo) -> Any:
 
 
 def _inside(error: ValidationError, name: str) -> ValidationError:
-    """The same mistakes, their places seen from outside."""
+    """The same mistakes, with places relative to the outer property."""
     lines = [
-        InitErrorDetails(type=one["type"], loc=(name, *one["loc"]), input=one["input"], ctx=one.get("ctx", {})) for one in error.errors()
+        InitErrorDetails(type=line["type"], loc=(name, *line["loc"]), input=line["input"], ctx=line.get("ctx", {}))
+        for line in error.errors()
     ]
     return ValidationError.from_exception_data(name, lines)
 

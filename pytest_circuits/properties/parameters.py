@@ -74,8 +74,8 @@ class Parameters(AnyParameters):
         int | None,
         Field(
             ge=1,
-            description="judge again with twice as many prompts of each built-in task, up to this many, until the verdict is settled; "
-            "discovery examples stay the same, the error is spent over the planned looks",
+            description="repeat with twice as many prompts of each built-in task, up to this many, until the verdict is settled; "
+            "discovery examples stay the same, and the error is split over the planned looks",
         ),
     ] = None
 
@@ -111,7 +111,7 @@ class CircuitParameters(Parameters):
         check_method(self.attribution, self.attribution_options, self.level, self.metric)
         if self.threshold is not None and "size" in self.model_fields_set:
             raise ValueError(
-                "size and threshold are two ways to cut a ranking: give one (a claim's own goes before the other of the defaults)"
+                "size and threshold are two ways to cut a ranking: give one (that of the claim overrides the other of the defaults)"
             )
         self._contrast_fits()
         return self
@@ -119,8 +119,8 @@ class CircuitParameters(Parameters):
     def _contrast_fits(self) -> None:
         if len(set(self.contrast)) < len(self.contrast):
             raise ValueError(f"contrast names a task twice: {', '.join(self.contrast)}")
-        own = {task for path, task in task_references(self) if path[0] != "contrast"}
-        if self.contrast and own and all(set(self.contrast) <= {task} for task in own):
+        measured = {task for path, task in task_references(self) if path[0] != "contrast"}
+        if self.contrast and measured and all(set(self.contrast) <= {task} for task in measured):
             raise ValueError(f"contrast names only the task itself, {self.contrast[0]!r}; name others")
 
 
@@ -204,7 +204,7 @@ def check_method(method: str, options: Mapping[str, Any], level: str, metric: st
         raise ValueError(f"attribution {method!r} does not work at {level} level; allowed: {', '.join(able)}")
     if level == "component" and options.get("positions") == "each":
         raise ValueError(
-            "positions: each makes a unit of every position, and circuits of this property are of whole components: use all, last or answer"
+            "positions: each makes a unit of every position, and this property needs whole components: use all, last or answer"
         )
     if metric in COMPARISONS and METHODS.fact(method, "clean_gradient", False):
         raise ValueError(vanishing(method, metric))
@@ -225,22 +225,22 @@ def check_options(what: str, name: str, options: Mapping[str, Any], registry: Re
 
 
 def in_sample(parameters: Any) -> str | None:
-    """Why a claim whose two sides of the split are the same examples has no use for more on one of them, or None."""
+    """Why `max_n` is of no use to a claim with `split: in_sample`, or None."""
     if getattr(parameters, "split", None) != "in_sample":
         return None
-    return "max_n adds evaluation examples, and split: in_sample has none of its own: give a share, or raise the tasks' own n"
+    return "max_n adds evaluation examples, and split: in_sample has no separate ones: give a share, or raise n of the tasks"
 
 
 def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Each mention of a task in these parameters: the path of the value (also inside nested models) and the task's name."""
+    """Each mention of a task in the parameters: the path of the value (also inside nested models) and the task's name."""
     fields = type(parameters).model_fields.items()
     for name, info in sorted(fields, key=lambda field: field[0] == "contrast"):  # what is measured comes before what it is contrasted with
         value = getattr(parameters, name)
         if "circuits" in str(info.json_schema_extra or "") or name in ("task", "tasks"):
             several = isinstance(value, (list, tuple))
-            for path, one in [((name, i), v) for i, v in enumerate(value)] if several else [((name,), value)]:
-                if isinstance(one, str):
-                    yield path, one
+            for path, task in [((name, i), entry) for i, entry in enumerate(value)] if several else [((name,), value)]:
+                if isinstance(task, str):
+                    yield path, task
         elif isinstance(value, BaseModel) and isinstance(getattr(value, "parameters", None), AnyParameters):  # a property inside this one
             inner: Any = value
             yield from (((name, inner.name, *path), task) for path, task in task_references(inner.parameters))
@@ -249,5 +249,5 @@ def task_references(parameters: BaseModel) -> Iterator[tuple[tuple[str | int, ..
 
 
 def task_names(parameters: BaseModel) -> list[str]:
-    """The names of all tasks that these parameters refer to, in order, without repeats."""
+    """The names of all tasks that the parameters refer to, in order, without repeats."""
     return list(dict.fromkeys(task for _, task in task_references(parameters)))

@@ -32,6 +32,7 @@ class ReasonCode(StrEnum):
     CONTROL_CANNOT_BE_DRAWN = "control-cannot-be-drawn"  # too few components are left outside the set for a control
     CONTROL_IS_THE_SET = "control-is-the-set"  # the control rule allows the set itself and no other
     ZERO_DENOMINATOR = "zero-denominator"  # a ratio divides by a value that is zero or not clearly away from it
+    UNDEFINED_STATISTIC = "undefined-statistic"  # a statistic is undefined on the data, or on too many resamples
     NOTHING_TO_EXPLAIN = "nothing-to-explain"  # ablating everything does not lower the metric
     NOTHING_TO_RANK = "nothing-to-rank"  # all scores of a ranking are zero
     UNKNOWN_UNIT = "unknown-unit"  # the model does not have a component that the claim names

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.claim import Claim
 from ..core.sources import TaskSource
 from ..core.verdict import Estimate
-from ..errors import CircuitsError, Invalid
+from ..errors import CircuitsError, Invalid, ReasonCode
 from ..properties import PROPERTIES
 from ..properties.parameters import in_sample
 from ..properties.protocol import Property
@@ -93,7 +93,8 @@ class LookPlan:
             return replace(outcome, confidence=self.claim.parameters.confidence, kind=kind)
         prompts = " and ".join(f"{n} prompts of {name!r}" for name, n in self.prompts(look).items())
         details = outcome.details if isinstance(outcome, Invalid) else {"error": type(outcome).__name__}
-        return Invalid(f"at look {look + 1} of {len(self)} ({prompts}): {outcome}", details)
+        code = outcome.code if isinstance(outcome, Invalid) else ReasonCode.INVALID
+        return Invalid(f"at look {look + 1} of {len(self)} ({prompts}): {outcome}", details, code=code)
 
     def prompts(self, look: int) -> dict[str, int]:
         """How many prompts each task has."""

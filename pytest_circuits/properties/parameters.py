@@ -65,7 +65,7 @@ class Parameters(AnyParameters):
 
     min_accuracy: Annotated[
         float,
-        Field(ge=0, le=1, description="competence gate: accuracy of the intact model below which the claim is invalid; 0 switches it off"),
+        Field(ge=0, le=1, description="accuracy gate: accuracy of the intact model below which the claim is invalid; 0 switches it off"),
     ] = 0.6
     split: Annotated[Split, Field(description="share of examples used for discovery, or in_sample: all for both")] = 0.5
     split_seed: Annotated[int, Field(ge=0, description="seed of the split")] = 0

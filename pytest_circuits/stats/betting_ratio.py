@@ -7,7 +7,7 @@ from math import log
 
 from numpy.typing import ArrayLike
 
-from ..errors import Invalid
+from ..errors import Invalid, ReasonCode
 from .betting import _STEP, _bets, _ruled_out, grouped_mean_interval, shuffled
 from .groups import Array, group_means, level
 
@@ -30,6 +30,7 @@ def betting_ratio(
         raise Invalid(
             f"{what} is {below:.3f} with interval [{least:.3f}, {most:.3f}], which is not clearly above 0: a ratio to it could be anything",
             {"denominator": below, "denominator_interval": [least, most]},
+            code=ReasonCode.ZERO_DENOMINATOR,
         )
     x, y = group_means(numerator, groups)[0], group_means(denominator, groups)[0]
     order = shuffled(len(x))

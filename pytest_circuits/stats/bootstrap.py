@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .distributions import normal_cdf, normal_quantile, t_quantile
 from .groups import Array, Ints, level
 
@@ -114,10 +114,14 @@ def _resample(statistic: Statistic, sizes: Sequence[int], seed: int, resamples: 
     if resamples < 100:
         raise OptionError(f"a bootstrap interval needs at least 100 resamples, got {resamples}")
     if not sizes or min(sizes) < 2:
-        raise Invalid(f"a bootstrap needs at least 2 groups in every sample, got {list(sizes)}", {"groups": list(sizes)})
+        raise Invalid(
+            f"a bootstrap needs at least 2 groups in every sample, got {list(sizes)}",
+            {"groups": list(sizes)},
+            code=ReasonCode.TOO_FEW_GROUPS,
+        )
     value = float(_evaluate(statistic, [np.ones((1, g), np.int64) for g in sizes])[0])
     if not np.isfinite(value):
-        raise Invalid("the statistic is undefined on the data themselves", {"groups": list(sizes)})
+        raise Invalid("the statistic is undefined on the data themselves", {"groups": list(sizes)}, code=ReasonCode.UNDEFINED_STATISTIC)
     streams = [(np.random.default_rng([seed, i, 0]), np.random.default_rng([seed, i, 1])) for i in range(len(sizes))]
     once, again = [], []
     for start in range(0, resamples, _CHUNK):
@@ -148,7 +152,7 @@ def _defined(values: Array, what: str, allowed: float = MAX_UNDEFINED) -> Array:
     missing = len(values) - len(defined)
     if missing > allowed * len(values):
         raise Invalid(f"the statistic is undefined in {missing} of {len(values)} {what}, so no interval can be formed",
-                      {"undefined": missing, "of": len(values)})  # fmt: skip
+                      {"undefined": missing, "of": len(values)}, code=ReasonCode.UNDEFINED_STATISTIC)  # fmt: skip
     return defined
 
 

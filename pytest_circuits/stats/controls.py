@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.units import Universe, is_mlp
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from . import CONTROLS
 from .groups import finite
 
@@ -112,11 +112,15 @@ def strata_of(shared: Sequence[str], universe: Universe, rule: str | Rule) -> li
     """The strata that the rule draws from for this set. Raises `Invalid` as `draw_controls` does."""
     members = tuple(sorted(set(universe.index(shared))))
     if not members:
-        raise Invalid("the shared set is empty, so there is nothing to control for", {"shared": 0})
+        raise Invalid("the shared set is empty, so there is nothing to control for", {"shared": 0}, code=ReasonCode.EMPTY_SET)
     strata: list[Stratum] = (CONTROLS.get(rule) if isinstance(rule, str) else rule)(members, universe)
     for s in strata:
         if s.take > len(s.pool):
-            raise Invalid(_shortage(s, rule), {"needed": s.take, "available": len(s.pool), "of": s.of, "what": s.what})
+            raise Invalid(
+                _shortage(s, rule),
+                {"needed": s.take, "available": len(s.pool), "of": s.of, "what": s.what},
+                code=ReasonCode.CONTROL_CANNOT_BE_DRAWN,
+            )
     return strata
 
 

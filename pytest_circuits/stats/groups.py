@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,10 +20,14 @@ def finite(values: ArrayLike, what: str = "values") -> Array:
     """`values` as float64. Raises `Invalid` when there are none or when one is NaN or infinite."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
-        raise Invalid(f"there are no {what}, so nothing can be estimated", {"n": 0})
+        raise Invalid(f"there are no {what}, so nothing can be estimated", {"n": 0}, code=ReasonCode.TOO_FEW_GROUPS)
     bad = int((~np.isfinite(array)).sum())
     if bad:
-        raise Invalid(f"{bad} of {array.size} {what} are NaN or infinite, so they cannot be averaged", {"not_finite": bad, "n": array.size})
+        raise Invalid(
+            f"{bad} of {array.size} {what} are NaN or infinite, so they cannot be averaged",
+            {"not_finite": bad, "n": array.size},
+            code=ReasonCode.NOT_FINITE,
+        )
     return array
 
 

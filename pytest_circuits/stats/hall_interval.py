@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .distributions import t_quantile
 from .groups import Array, Ints, finite, group_sums, level
 from .ranks import ROUNDING
@@ -99,7 +99,11 @@ def _checked(sums: ArrayLike, sizes: ArrayLike) -> tuple[Array, Array]:
     if total.ndim != 2 or count.shape != total.shape[:1]:
         raise OptionError(f"sums [groups, k] and sizes [groups] are needed, got shapes {total.shape} and {count.shape}")
     if len(count) < 2:
-        raise Invalid(f"{int(count.sum())} examples form {len(count)} group; an interval needs at least 2", {"groups": len(count)})
+        raise Invalid(
+            f"{int(count.sum())} examples form {len(count)} group; an interval needs at least 2",
+            {"groups": len(count)},
+            code=ReasonCode.TOO_FEW_GROUPS,
+        )
     return total, count
 
 

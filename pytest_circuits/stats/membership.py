@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.shares import share
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .betting import grouped_mean_interval
 from .groups import Array, Ints, level
 
@@ -68,7 +68,7 @@ def support(
     Raises `Invalid` for fewer than 2 groups.
     """
     if groups < 2:
-        raise Invalid(f"a bootstrap needs at least 2 groups, got {groups}", {"groups": groups})
+        raise Invalid(f"a bootstrap needs at least 2 groups, got {groups}", {"groups": groups}, code=ReasonCode.TOO_FEW_GROUPS)
     counts = np.random.default_rng(seed).multinomial(groups, np.full(groups, 1 / groups), size=resamples).astype(np.int64)
     yes = float(np.asarray(holds(counts), dtype=bool).mean())
     tail = level(confidence) / 2
@@ -84,7 +84,7 @@ def random_match(circuit: ArrayLike, known: ArrayLike, labels: Sequence[str]) ->
     """
     x, y = np.asarray(circuit, bool), np.asarray(known, bool)
     if not x.any() or not y.any():
-        raise Invalid("an empty set overlaps with nothing", {"found": int(x.sum()), "known": int(y.sum())})
+        raise Invalid("an empty set overlaps with nothing", {"found": int(x.sum()), "known": int(y.sum())}, code=ReasonCode.EMPTY_SET)
     if len(labels) != len(x) or len(x) != len(y):
         raise OptionError(f"{len(labels)} labels for {len(x)} and {len(y)} units: each unit needs exactly one")
     chances = [Fraction(1)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import hypot, inf
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 
 Part = tuple[float, tuple[float, float]]
 """An estimate and its interval."""
@@ -42,6 +42,7 @@ def ratio(numerator: Part, denominator: Part, what: str = "the denominator") -> 
         raise Invalid(
             f"{what} is {value:.3f} with interval [{low:.3f}, {high:.3f}], which is not clearly above 0: a ratio to it could be anything",
             {"denominator": value, "denominator_interval": [low, high]},
+            code=ReasonCode.ZERO_DENOMINATOR,
         )
     quotient = numerator[0] / value
     return quotient, (min(quotient, _crossing(numerator, denominator, 0)), max(quotient, _crossing(numerator, denominator, 1)))

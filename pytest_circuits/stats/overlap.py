@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.shares import needed, share
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .groups import Array, Ints, group_codes
 
 Bools = NDArray[np.bool_]
@@ -71,7 +71,7 @@ def typed_null(a: ArrayLike, b: ArrayLike, labels: Sequence[str]) -> Null:
         chances, start = np.convolve(chances, part), start + least
     total = int(x.sum() + y.sum())
     if total == 0:
-        raise Invalid("both sets are empty, so their overlap has no chance level", {"sizes": [0, 0]})
+        raise Invalid("both sets are empty, so their overlap has no chance level", {"sizes": [0, 0]}, code=ReasonCode.EMPTY_SET)
     shared = start + np.arange(len(chances))
     values = shared / (total - shared)
     upto = np.cumsum(chances)
@@ -142,13 +142,16 @@ def split_half(members: Bools, groups: Sequence[str], p: float, seed: int = 0, r
     tallies, sizes = group_tallies(members, groups)
     count = len(sizes)
     if count < 2 or repeats < 1:
-        raise Invalid(f"two halves need at least 2 groups and 1 repeat, got {count} and {repeats}", {"groups": count})
+        raise Invalid(
+            f"two halves need at least 2 groups and 1 repeat, got {count} and {repeats}", {"groups": count}, code=ReasonCode.TOO_FEW_GROUPS
+        )
     first = halves(count, repeats, seed)
     values = jaccard_rows(shared_rows(first, tallies, sizes, p), shared_rows(1 - first, tallies, sizes, p))
     if np.isnan(values).all():
         raise Invalid(
             f"no unit is in {p:.0%} of the examples of either half in any of {repeats} splits, so there is no noise ceiling",
             {"repeats": repeats, "needed_of": needed(p, max(1, len(members) // 2))},
+            code=ReasonCode.EMPTY_SHARED_SET,
         )
     return float(np.nanmean(values)), values
 
@@ -214,5 +217,5 @@ def _masks(a: ArrayLike, b: ArrayLike) -> tuple[Bools, Bools]:
 
 def _ratio(above: int, below: int, problem: str) -> float:
     if below == 0:
-        raise Invalid(problem, {"size": 0})
+        raise Invalid(problem, {"size": 0}, code=ReasonCode.EMPTY_SET)
     return above / below

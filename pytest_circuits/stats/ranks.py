@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .groups import Array, Ints, finite
 
 _PAIRS_AT_ONCE = 4_000_000
@@ -125,7 +125,7 @@ def split_half(sums: ArrayLike, sizes: ArrayLike, correlate: Callable[[Array, Ar
 
     count = len(np.asarray(sizes))
     if count < 2:
-        raise Invalid(f"two halves need at least 2 groups, got {count}", {"groups": count})
+        raise Invalid(f"two halves need at least 2 groups, got {count}", {"groups": count}, code=ReasonCode.TOO_FEW_GROUPS)
     rng = np.random.default_rng(seed)
     orders = np.stack([rng.permutation(count) for _ in range(repeats)])
     first: Ints = np.zeros((repeats, count), np.int64)
@@ -160,11 +160,12 @@ def _pair(a: ArrayLike, b: ArrayLike, constant: bool = False) -> tuple[Array, Ar
     if constant:
         return x, y
     if len(x) < 2:
-        raise Invalid("a rank correlation needs at least 2 items, got 1", {"items": len(x)})
+        raise Invalid("a rank correlation needs at least 2 items, got 1", {"items": len(x)}, code=ReasonCode.TOO_FEW_UNITS)
     for name, side in (("first", x), ("second", y)):
         if (side == side[0]).all():
             raise Invalid(
                 f"all {len(side)} values of the {name} ranking are equal ({side[0]:g}), so they have no ranking and no correlation",
                 {"items": len(side), "constant": name},
+                code=ReasonCode.CONSTANT_RANKING,
             )
     return x, y

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .distributions import t_quantile
 from .groups import Array, Ints, group_sums
 
@@ -41,6 +41,7 @@ def fieller(
             f"the ratio's denominator is {my / per:.4g} with {confidence:.0%} interval [{my / per - half:.4g}, {my / per + half:.4g}], "
             f"which contains 0: the ratio could be anything (n = {int(sizes.sum())} in {count} groups)",
             {"denominator": my / per, "denominator_interval": [my / per - half, my / per + half], "groups": count},
+            code=ReasonCode.ZERO_DENOMINATOR,
         )
     middle = mx * my - t2 * sxy
     root = sqrt(max(0.0, middle * middle - square * (mx * mx - t2 * sxx)))
@@ -54,5 +55,9 @@ def _pair(numerator: ArrayLike, denominator: ArrayLike, groups: Sequence[str]) -
     x, sizes = group_sums(numerator, groups)
     y, _ = group_sums(denominator, groups)
     if len(sizes) < 2:
-        raise Invalid(f"{int(sizes.sum())} examples form {len(sizes)} group; an interval needs at least 2", {"groups": len(sizes)})
+        raise Invalid(
+            f"{int(sizes.sum())} examples form {len(sizes)} group; an interval needs at least 2",
+            {"groups": len(sizes)},
+            code=ReasonCode.TOO_FEW_GROUPS,
+        )
     return x, y, sizes

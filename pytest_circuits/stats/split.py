@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..core.shares import exact
-from ..errors import Invalid, OptionError
+from ..errors import Invalid, OptionError, ReasonCode
 from .groups import Ints, group_codes
 
 MIN_GROUPS = 5
@@ -57,6 +57,7 @@ def _split(groups: tuple[str, ...], share: float, seed: int, minimum: int) -> tu
             f"{len(groups)} examples form {len(names)} groups (templates, entities), and each side of the split needs at least {minimum}: "
             f"give the task at least {2 * max(1, minimum)} groups, or use split: in_sample",
             {"n": len(groups), "groups": len(names), "groups_needed": 2 * max(1, minimum)},
+            code=ReasonCode.TOO_FEW_GROUPS,
         )
     sizes = np.bincount(codes)
     order = sorted(range(len(names)), key=lambda g: _digest(seed, names[g]))

@@ -143,7 +143,11 @@ def _check_room(parameters: CircuitMatch, known: int, components: int) -> None:
         why = f"circuits have {k} components" + (
             "" if parameters.circuit == "mean" else f", so at most {room} can be in {parameters.p:g} of them"
         )
-        raise Invalid(f"the known circuit has {known} components, and {why}: it cannot be contained; raise size", {"k": k, "room": room})
+        raise Invalid(
+            f"the known circuit has {known} components, and {why}: it cannot be contained; raise size",
+            {"k": k, "room": room},
+            code=ReasonCode.TOO_FEW_UNITS,
+        )
 
 
 def _shared_set(parameters: CircuitMatch, discovered: DiscoveredTask) -> _Circuit:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.units import Universe
-from ...errors import Invalid, UnitError
+from ...errors import Invalid, ReasonCode, UnitError
 
 ANY_MODEL = Universe(sys.maxsize, sys.maxsize)  # has every component that can be written
 
@@ -57,9 +57,14 @@ def known_mask(names: Sequence[str], universe: Universe) -> Any:
     try:
         places = universe.index(names)
     except UnitError as problem:
-        raise Invalid(f"the known circuit does not fit this model: {problem}", {"known": list(names), **universe.as_dict()}) from None
+        details = {"known": list(names), **universe.as_dict()}
+        raise Invalid(f"the known circuit does not fit this model: {problem}", details, code=ReasonCode.UNKNOWN_UNIT) from None
     if len(places) == universe.components:
-        raise Invalid(f"the known circuit is all {len(places)} components: nothing could be outside it", {"universe": len(places)})
+        raise Invalid(
+            f"the known circuit is all {len(places)} components: nothing could be outside it",
+            {"universe": len(places)},
+            code=ReasonCode.CIRCUIT_IS_EVERYTHING,
+        )
     mask = np.zeros(universe.components, bool)
     mask[places] = True
     return mask

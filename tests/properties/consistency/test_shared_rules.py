@@ -19,20 +19,21 @@ CALLS = [
 
 @pytest.mark.parametrize(("name", "more"), CALLS)
 def test_the_gate_and_the_degenerate_scores_hold_for_every_property(name, more):
-    """A model that cannot do the task, zero scores, K of all components, and a P that asks for a single example."""
-    with pytest.raises(Invalid, match="no behaviour to explain"):
-        study(correct=lambda s, mode, n: np.zeros(n, bool)).estimate(name, task="t", **more)
-    with pytest.raises(Invalid, match=r"is not clearly above 0\.700"):
-        study(correct=lambda s, mode, n: np.arange(n) % 8 > 1, chance=0.7).estimate(name, task="t", **more)
-    with pytest.raises(Invalid, match="scores of task 't' are zero"):
-        study(np.zeros((N, 16))).estimate(name, task="t", **more)
-    with pytest.raises(Invalid, match="all 16 components"):
-        study().estimate(name, task="t", size="100%", **more)
-    with pytest.raises(Invalid, match="form 4 groups"):
-        study(groups=tuple(f"g{i % 4}" for i in range(N))).estimate(name, task="t", **more)
+    """A model that cannot do the task, zero scores, K of all components, and a P that asks for a single example; each with its code."""
+
+    def check(made, match, code, **parameters):
+        with pytest.raises(Invalid, match=match) as refusal:
+            made.estimate(name, task="t", **more, **parameters)
+        assert refusal.value.code == code
+
+    check(study(correct=lambda s, mode, n: np.zeros(n, bool)), "no behaviour to explain", "accuracy-below-gate")
+    guessing = study(correct=lambda s, mode, n: np.arange(n) % 8 > 1, chance=0.7)
+    check(guessing, r"is not clearly above 0\.700", "accuracy-not-above-chance")
+    check(study(np.zeros((N, 16))), "scores of task 't' are zero", "no-circuit")
+    check(study(), "all 16 components", "circuit-is-everything", size="100%")
+    check(study(groups=tuple(f"g{i % 4}" for i in range(N))), "form 4 groups", "too-few-groups")
     if name not in ("composition", "layer_profile"):
-        with pytest.raises(Invalid, match="is a single one"):
-            study().estimate(name, task="t", p=0.01, **more)
+        check(study(), "is a single one", "share-of-one-example", p=0.01)
 
 
 @pytest.mark.parametrize(("name", "more"), [("accuracy", {}), *CALLS])

@@ -18,11 +18,11 @@ LISTED = 10
 
 
 class Accuracy(Parameters):
-    """The share of evaluation examples that the intact model answers correctly; every group counts the same.
+    """The share of evaluation examples that the intact model answers correctly; every group has the same weight.
 
-    A task with foils: the answer's logit is above all of theirs; without: all answer tokens are the argmax, teacher-forced.
-    Range [0, 1]. There is no accuracy gate: `min_accuracy` is ignored. With `split: in_sample` all examples
-    count. The report adds the chance level, the spread over groups and the groups with most mistakes. Invalid: too few groups.
+    With foils, an answer is correct if its logit is above those of all foils; without, if all answer tokens are the argmax,
+    teacher-forced. Range [0, 1]. The accuracy gate does not apply: `min_accuracy` is ignored. With `split: in_sample` all examples count.
+    The report adds the chance level, the spread over groups and the groups with most mistakes. Invalid: too few groups.
     Interval: betting, over groups.
     """
 

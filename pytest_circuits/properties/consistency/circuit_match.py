@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 class CircuitMatch(BootstrapParameters, SharedSetParameters):
-    """The circuit C found on the discovery examples against a known circuit R: recall = |C∩R|/|R| by default.
+    """The circuit C of the discovery examples against a known circuit R: recall = |C∩R|/|R| by default.
 
-    C is the shared set S_P, or with `circuit: mean` the top-K components by mean |score| (`p` plays no part then). R is given as `known`
-    or as a `file` (a JSON list, or one name a line; relative to the spec, in Python to the working directory). `measure`: `recall`,
-    `precision` = |C∩R|/|C|, `jaccard` = |C∩R|/|C∪R|; `contains` is 1 when all of R is in C, else 0; `excludes` is 1 when none is. Range
-    [0, 1]. Reported beside what a random set with as many heads and MLPs scores. Invalid: a component that the model does not have, an
-    empty C, an R of all components or of more than C can have (`contains`), an accuracy below the gate.
-    Interval: bias-corrected bootstrap over groups, C recomputed; approximate. `contains` and `excludes` are yes or no, so their interval
-    is [1, 1], [0, 0] or, not known, [0, 1]. For S_P: by a betting interval of each unit's frequency against P, exact; for the mean
-    circuit: by whether 97.5% of the resamples (at confidence 0.95) agree, approximate.
+    C is the shared set S_P, or with `circuit: mean` the top-K components by mean |score| (`p` is then ignored). R is given as `known`,
+    or as a `file`: a JSON list, or one name a line; a path relative to the spec, in Python to the working directory. `measure`: `recall`;
+    `precision` = |C∩R|/|C|; `jaccard` = |C∩R|/|C∪R|; `contains` is 1 if all of R is in C, else 0; `excludes` is 1 if none of R is in C,
+    else 0. Range [0, 1]. The report adds what a random set with as many heads and MLPs would score. Invalid: a component that the model
+    does not have, an empty C, an R of all components or (for `contains`) larger than C can be, an accuracy below the gate. Interval:
+    bias-corrected bootstrap over groups, C recomputed; approximate. The interval of `contains` and `excludes` is [1, 1], [0, 0], or
+    [0, 1] if undecided: for S_P by a betting interval of each unit's frequency against P (exact), for the mean circuit by whether 97.5%
+    of the resamples (at confidence 0.95) agree (approximate).
     """
 
     task: TaskName

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Composition(CircuitParameters):
-    """Mean over evaluation examples of the share of MLPs in the example's circuit (`what: mlp_share`).
+    """The share of MLPs in an example's circuit, mean over evaluation examples (`what: mlp_share`).
 
-    `head_share_of_heads`: the share of all heads that are in the circuit; `mlp_share_of_mlps`: the share of all MLPs.
-    Circuits are per-example ones of size K, not shared sets. Range [0, 1]. A random circuit has an MLP share of 1/(H+1). The report
-    adds the counts per layer. Examples without a circuit are left out and counted. Invalid below the accuracy gate, and
-    when no evaluation example has a circuit. Source: arXiv 2605.08348. Interval: betting, over groups.
+    `head_share_of_heads` is the share of all heads that are in the circuit, `mlp_share_of_mlps` the share of all MLPs. Circuits are those
+    of single examples, of size K, not shared sets. Range [0, 1]. A random circuit has an MLP share of 1/(H+1). The report adds the counts
+    per layer. Examples without a circuit are left out and counted. Invalid below the accuracy gate, and when no evaluation example has a
+    circuit. Source: arXiv 2605.08348. Interval: betting, over groups.
     """
 
     task: TaskName

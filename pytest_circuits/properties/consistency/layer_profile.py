@@ -20,14 +20,14 @@ PARTS = ("early", "middle", "late")
 
 
 class LayerProfile(CircuitParameters):
-    """Mean over evaluation examples of the share of the example's circuit that lies in some of the layers.
+    """The share of an example's circuit that lies in certain layers, mean over evaluation examples.
 
-    `part: early`, `middle` or `late`: thirds of the depth. Layer ℓ of L belongs to the third that holds its middle,
-    (2ℓ+1)/2L, in whole numbers; it never lies on a border. So early and late are equally many, and L = 4 is 1 + 2 + 1.
-    `layers: [a, b]`: layers a to b, counted from 0, both included. `weight: count` counts components,
-    `attribution` weighs each by its |score|. Range [0, 1]; a random circuit has the share of layers. Scores of `eap` are sums
-    over readers, which favours early layers; the report says so. Examples without a circuit are left out and counted. Invalid: a
-    part without layers, all layers, below the accuracy gate. Source: arXiv 2605.08348. Interval: betting, over groups.
+    `part: early`, `middle` or `late` are thirds of the depth: layer ℓ of L belongs to the third that contains its middle, (2ℓ+1)/2L,
+    which never lies on a border. Early and late thus have the same number of layers, and L = 4 is 1 + 2 + 1. `layers: [a, b]` are layers
+    a to b, counted from 0, both included. `weight: count` counts components, `attribution` weights each by its |score|. Range [0, 1];
+    for a random circuit, the share of layers. Scores of `eap` are sums over readers, which favours early layers; the report says so.
+    Examples without a circuit are left out and counted. Invalid: a part without layers, all layers, an accuracy below the gate.
+    Source: arXiv 2605.08348. Interval: betting, over groups.
     """
 
     task: TaskName

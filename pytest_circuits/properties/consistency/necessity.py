@@ -28,14 +28,13 @@ from ..steps.shared_sets import format_set, set_details
 class Necessity(ControlParameters, AccuracyScaleParameters, RemovalParameters):
     """necessity = acc(control removed) − acc(S_P removed), on evaluation examples.
 
-    S_P is the shared set of the discovery examples; a control is a random set of the same size (`c3`: as many heads
-    and as many MLPs, outside S_P; `c3_parity`: the same, S_P allowed in the pool; `c3_any`: any type, outside S_P;
-    `c3_typed_layer`: as c3, from the same layers where possible; `c3_matched`: and of the nearest activation norm),
-    drawn `draws` times. Positive when the shared set matters more. `definition: absolute` is in accuracy points, range
-    [−1, 1]; `relative` divides by the intact accuracy, as the paper does. Invalid: empty S_P, a control that cannot be
-    drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples (betting, over groups) and draws (t)
-    both counted; approximate. The rank of S_P among the draws is reported where at least 20 different sets could be drawn.
-    A refuted necessity does not say that the components are unused: others may back them up.
+    S_P is the shared set of the discovery examples. A control is a random set of the same size, drawn `draws` times: `c3` has as many
+    heads and as many MLPs, outside S_P; `c3_parity` may also contain members of S_P; `c3_any` has components of any type, outside S_P;
+    `c3_typed_layer` is c3 from the same layers where possible; `c3_matched` also matches activation norms. Positive if the shared set
+    matters more. `definition: absolute` is in accuracy points, range [−1, 1]; `relative` divides by the intact accuracy, as the paper
+    does. Invalid: an empty S_P, a control that cannot be drawn, an accuracy below the gate. Source: arXiv 2605.08348. Interval: examples
+    (betting, over groups) and draws (t) both counted; approximate. The rank of S_P among the draws is reported if at least 20 different
+    sets can be drawn. A refuted necessity does not show that the components are unused: others may back them up.
     """
 
     task: TaskName

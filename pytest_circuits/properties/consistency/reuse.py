@@ -29,12 +29,11 @@ HALVES = 20
 class Reuse(SharedSetParameters):
     """reuse@P = mean over evaluation examples of |C_i ∩ S_P| / |C_i|.
 
-    C_i is the top-K circuit of example i, S_P the components in at least a share P of the discovery examples'
-    circuits. `definition: size` is min(|S_P|, k)/k, as in the paper's code; at P = 1 in sample the two agree. Range
-    [0, 1]; 0 when S_P is empty. Reported beside what the shared sets of the other tasks in `beside` would score on the same circuits,
-    what random sets with as many heads and MLPs would (chance), and reuse between two halves of the discovery examples (the
-    noise ceiling: S_P of one half scored on the other). Invalid below the accuracy gate, and when all attribution scores are zero.
-    Source: arXiv 2605.08348. Interval: betting, over groups.
+    C_i is the top-K circuit of example i; S_P are the components in at least a share P of the circuits of the discovery examples.
+    `definition: size` is min(|S_P|, k)/k, as in the paper's code; at P = 1 in sample the two agree. Range [0, 1]; 0 if S_P is empty. The
+    report compares it with three levels on the same circuits: the shared sets of the tasks in `beside`, random sets with as many heads
+    and MLPs (chance), and S_P of one half of the discovery examples on the circuits of the other half (noise ceiling). Invalid below the
+    accuracy gate, and when all attribution scores are zero. Source: arXiv 2605.08348. Interval: betting, over groups.
     """
 
     task: TaskName

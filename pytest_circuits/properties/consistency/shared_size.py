@@ -17,13 +17,13 @@ from ..steps.shared_sets import DiscoveredTask, discover_circuits, most_frequent
 
 
 class SharedSize(BootstrapParameters, SharedSetParameters):
-    """|S_P| / N, the share of all components that are in at least a share P of the discovery examples' circuits.
+    """|S_P| / N, the share of all components that are in at least a share P of the circuits of the discovery examples.
 
-    `of: circuit` divides by the circuit size K instead (with `threshold`, by the mean size of the circuits): what share of
-    a circuit is shared, which can be more than 1. Range [0, 1], or [0, 1/P] of a circuit; 0 when S_P is empty, which the report says.
-    The report adds heads, MLPs and layers. Invalid below the accuracy gate, and when all attribution scores are zero. At a P at which
-    every discovery example counts, nothing is settled. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over groups,
-    sets recomputed, with the upper end at least the number of components whose frequency is not clearly below P; approximate.
+    `of: circuit` divides by the circuit size K instead (with `threshold`, by the mean size of the circuits), which can give more than 1.
+    Range [0, 1], or [0, 1/P] of a circuit; 0 if S_P is empty, which the report says. The report adds heads, MLPs and layers. Invalid below
+    the accuracy gate, and when all attribution scores are zero. Inconclusive if P asks for every discovery example. Source: arXiv
+    2605.08348. Interval: bias-corrected bootstrap over groups, sets recomputed; its upper end is at least the number of components whose
+    frequency is not clearly below P; approximate.
     """
 
     task: TaskName

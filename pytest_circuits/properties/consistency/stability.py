@@ -35,17 +35,15 @@ COUNTERPARTS = {"method": "other", "corruption": "other_task"}
 
 
 class Stability(BootstrapParameters, OverlapParameters, SharedSetParameters):
-    """Jaccard of the shared set S_P with the one that is found when one choice is changed (`under`).
+    """Jaccard index of the shared set S_P and the one found when one choice is changed (`under`).
 
-    `resampling`: S_P of two disjoint random halves of the discovery groups, mean over `repeats` splits; halves have half of the
-    examples, so it errs low. `template`: S_P of the examples of one group (a template, an entity) against S_P of all other
-    groups, mean over the groups with at least `least` discovery examples. `method`: S_P by `attribution` against S_P by `other`, on
-    the same examples.
-    `corruption`: S_P of `task` against S_P of `other_task`, which has the same clean prompts and other corrupt ones; prompts
-    are matched. Range [0, 1]; two empty sets agree in nothing (0). `over_chance`: minus the mean Jaccard of random sets with as many
-    heads and MLPs, range [−1, 1]. Invalid: an empty S_P, an accuracy below the gate, prompts that do not match, the very same
-    prompt pairs, too few groups. At p: 1 inconclusive, as for jaccard. Interval: bias-corrected bootstrap over discovery
-    groups, both sets found anew in each resample; approximate.
+    `resampling`: S_P of two disjoint random halves of the discovery groups, mean over `repeats` splits; biased low, since halves have half
+    of the examples. `template`: S_P of one group (a template, an entity) against S_P of all other groups, mean over the groups with at
+    least `least` discovery examples. `method`: S_P by `attribution` against S_P by `other`, on the same examples. `corruption`: S_P of
+    `task` against S_P of `other_task`, which has the same clean prompts with other corrupt ones; prompts are matched. Range [0, 1]; two
+    empty sets have 0. `over_chance` subtracts the mean Jaccard of random sets with as many heads and MLPs; range [−1, 1]. Invalid: an
+    empty S_P, an accuracy below the gate, prompts that do not match, identical prompt pairs, too few groups. Inconclusive at p: 1, as
+    jaccard. Interval: bias-corrected bootstrap over discovery groups, both sets recomputed; approximate.
     """
 
     task: TaskName

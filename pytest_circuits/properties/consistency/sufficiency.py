@@ -36,13 +36,12 @@ if TYPE_CHECKING:
 class Sufficiency(ControlParameters, AccuracyScaleParameters, RemovalParameters):
     """sufficiency = acc(only S_P kept) − acc(only a control kept), on evaluation examples; all other components are ablated.
 
-    S_P is the shared set of the discovery examples; controls are random sets of the same size, drawn as for necessity.
-    `control: none` gives the bare accuracy kept, acc(only S_P kept), in which guessing counts too. `definition: absolute`
-    (default) is in accuracy points, range [−1, 1] and [0, 1] without a control; `relative` divides by the intact accuracy. Invalid:
-    empty S_P, S_P of all components, a control that cannot be drawn, an accuracy below the gate. Without a control, a set that does
-    not clearly beat keeping nothing at all settles nothing. Interval: examples (betting, over groups) and draws (t) both counted,
-    approximate; without a control betting over groups, a ratio as a linear contrast. Whether a set is sufficient depends on the ablation:
-    compare several kinds.
+    S_P is the shared set of the discovery examples; controls are random sets of the same size, drawn as for necessity. `control: none`
+    gives acc(only S_P kept) itself, which includes correct guesses. `definition: absolute` (default) is in accuracy points, range [−1, 1],
+    without a control [0, 1]; `relative` divides by the intact accuracy. Invalid: an empty S_P, an S_P of all components, a control that
+    cannot be drawn, an accuracy below the gate. Without a control, inconclusive if the set does not clearly beat keeping nothing at all.
+    Interval: examples (betting, over groups) and draws (t) both counted, approximate; without a control betting over groups, a ratio as
+    a linear contrast. Whether a set is sufficient depends on the ablation: compare several kinds.
     """
 
     task: TaskName

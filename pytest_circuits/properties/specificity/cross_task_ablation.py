@@ -31,14 +31,13 @@ if TYPE_CHECKING:
 class CrossTaskAblation(AccuracyScaleParameters, RemovalParameters):
     """drop(B | S_A) = acc(B) − acc(B, S_A removed), on the evaluation examples of task B.
 
-    S_A is the shared set of the discovery examples of task A (`circuit: {task: A}`; without it A is B, the plain cost of removing a
-    task's own set). `definition: absolute` is in accuracy points, in [−1, 1]; `relative` divides by acc(B), at most 1.
-    `normalised: row` divides by drop(A | S_A): how much of the damage to its own task the set does to the other. It runs along a row
-    of the matrix (one ablated set, all tasks), unlike `specificity`, which runs along a column. No control is counted: see
-    `necessity` for what a random set costs. Invalid: an empty S_A, an accuracy of A or B below the gate, prompts of B on which S_A was
-    found, and `row` where drop(A | S_A) is not clearly above 0 or A and B share prompts. Source: arXiv 2605.08348. Interval:
-    betting, over groups, of the paired differences (exact); `relative`: a contrast tested by betting (exact); `row`: a contrast
-    of two betting intervals of independent examples, joined by MOVER (approximate). Conditional on the sets.
+    S_A is the shared set of the discovery examples of task A (`circuit: {task: A}`; by default A is B, and the drop is the cost of a
+    task's own set). `definition: absolute` is in accuracy points, in [−1, 1]; `relative` divides by acc(B), at most 1. `normalised: row`
+    divides by drop(A | S_A), along a row of the matrix (one ablated set, all tasks), while `specificity` runs along a column. There is no
+    control; `necessity` measures what a random set costs. Invalid: an empty S_A, an accuracy of A or B below the gate, evaluation prompts
+    of B among the discovery prompts of A; for `row` also a drop(A | S_A) not clearly above 0, or prompts in common. Source: arXiv
+    2605.08348. Interval: betting, over groups, of the paired differences (exact); `relative`: a contrast tested by betting (exact);
+    `row`: a contrast of two betting intervals of independent examples, joined by MOVER (approximate). Conditional on the sets.
     """
 
     task: TaskName

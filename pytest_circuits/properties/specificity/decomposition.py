@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 class Decomposition(ControlParameters, RemovalParameters):
     r"""selectivity of a part = drop on its own task − mean drop on the other tasks, each in accuracy points.
 
-    `tasks: [A, B]`; parts of their shared sets: `core` S_A ∩ S_B, `specific` S_A \ S_B, `complementary` S_B \ S_A. The part alone is
-    removed and measured on every task of `measure_on` (default: A and B). The own task is A for core and specific, and B for
-    complementary, so a positive value always says that the part matters more to the task that it is named after. Range [−1, 1].
-    Each part has its own control, `draws` random sets of `control` drawn outside S_A ∪ S_B where enough components are left
-    there: with `against: control` their mean drop is subtracted on every task (selectivity of what the part costs beyond its size);
-    with `against: nothing` they are only reported (`control: none` spares them). Invalid: a part smaller than `minimum`, an empty
-    shared set, a task below the accuracy gate, tasks with prompts in common, a control that cannot be drawn and is subtracted.
-    Source: arXiv 2605.08348. Interval: betting, over the groups of each task, joined by MOVER since tasks are independent; with
-    `against: control` the draws (t) are counted too. Approximate; conditional on the sets.
+    `tasks: [A, B]`. Parts of their shared sets: `core` S_A ∩ S_B, `specific` S_A \ S_B, `complementary` S_B \ S_A. The part alone is
+    removed and measured on every task of `measure_on` (default: A and B). The own task of core and specific is A, that of complementary B,
+    so a positive value always means that the part matters more to its own task. Range [−1, 1]. Controls are `draws` random sets by the
+    rule `control`, drawn outside S_A ∪ S_B as far as enough components are left. With `against: control` their mean drop is subtracted on
+    every task, which leaves what the part costs beyond its size; with `against: nothing` they are only reported (`control: none` draws
+    none). Invalid: a part smaller than `minimum`, an empty shared set, a task below the accuracy gate, tasks with prompts in common, a
+    control to be subtracted that cannot be drawn. Source: arXiv 2605.08348. Interval: betting, over the groups of each task, joined by
+    MOVER since tasks are independent; with `against: control` the draws (t) are counted too. Approximate; conditional on the sets.
     """
 
     tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks, A and B")]

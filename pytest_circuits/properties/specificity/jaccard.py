@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 class Jaccard(BootstrapParameters, OverlapParameters, SharedSetParameters):
     """|S_A ∩ S_B| / |S_A ∪ S_B| of the shared sets S_P of two tasks, from their discovery examples.
 
-    Reported beside its chance level (random sets with as many heads and MLPs; and as many in each layer) and its
-    noise ceiling (the Jaccard of S_P between two disjoint halves of one task's discovery examples): a low overlap
-    with a low ceiling says nothing about mechanisms. Range [0, 1]. `over_chance: true` subtracts the chance level, the mean
-    Jaccard of random sets with as many heads and MLPs as these two: 0 is what counting alone gives, the highest possible value is 1 minus
-    that level, and a negative one says that the sets avoid each other; range [−1, 1]. (A difference, not the quotient
-    (J − chance)/(1 − chance), which explodes where MLP-heavy sets must overlap.) Invalid when a shared set is empty, below the accuracy
-    gate, and for tasks with prompts in common. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over the groups of both
-    tasks, sets and chance level recomputed; approximate: measured coverage of 95% intervals 95–100%, but 86–91% where frequencies lie
-    within 5 points of P at 32 discovery examples, the upper end then being too low.
+    The report compares it with its chance level (random sets with as many heads and MLPs; and as many in each layer) and its noise ceiling
+    (the Jaccard of S_P between two disjoint halves of one task's discovery examples): a low overlap with a low ceiling says nothing about
+    mechanisms. Range [0, 1]. `over_chance: true` subtracts the mean Jaccard of random sets with as many heads and MLPs; 0 is then chance,
+    the maximum is 1 minus the chance level, and a negative value means that the sets avoid each other; range [−1, 1]. (It is a difference,
+    since the quotient (J − chance)/(1 − chance) explodes where MLP-heavy sets must overlap.) Invalid: an empty shared set, an accuracy
+    below the gate, tasks with prompts in common. Source: arXiv 2605.08348. Interval: bias-corrected bootstrap over the groups of both
+    tasks, sets and chance level recomputed; approximate. Measured coverage of 95% intervals is 95–100%, but 86–91% where frequencies lie
+    within 5 points of P at 32 discovery examples: the upper end is then too low.
     """
 
     tasks: Annotated[list[TaskName], Field(min_length=2, max_length=2, description="two tasks")]

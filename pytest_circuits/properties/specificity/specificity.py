@@ -20,12 +20,11 @@ from ..steps.shared_sets import SharedSetTask, format_set, set_details, set_over
 class Specificity(RemovalParameters):
     """specificity(A) = drop(A | S_A) − mean over B ≠ A of drop(A | S_B), with drop(A | S) = acc(A) − acc(A, S removed).
 
-    Down a column of the cross-task matrix: one evaluated task (`task`, A), and the shared sets of several (`tasks`: the others),
-    each removed from the same evaluation examples of A. In accuracy points, range [−1, 1]; 0 when the other sets cost A as much as its
-    own, in particular when they are the same sets, which the report names. Sets are compared as they are: a larger one costs
-    more whatever it is for, so their sizes are reported. Invalid: an empty shared set, a task below the accuracy gate, tasks that
-    have prompts in common. Source: cross-task ablation in arXiv 2605.08348. Interval: betting, over groups, of the paired
-    differences; exact, conditional on the sets.
+    A column of the cross-task matrix: one evaluated task A (`task`), and the shared sets of A and of other tasks (`tasks`), each removed
+    on the same evaluation examples of A. In accuracy points, range [−1, 1]; 0 if the other sets cost A as much as its own, for example
+    because they are the same sets, which the report says. Larger sets cost more whatever they do, so the report shows their sizes. Invalid:
+    an empty shared set, a task below the accuracy gate, tasks with prompts in common. Source: cross-task ablation in arXiv 2605.08348.
+    Interval: betting, over groups, of the paired differences; exact, conditional on the sets.
     """
 
     task: TaskName

@@ -24,16 +24,17 @@ from .preflight import PreflightContext, PreflightWarning, general_warnings
 class Property:
     """A registered property: `estimate(claim)` is a generator of requests that returns an `Estimate`.
 
-    `lowest` and `highest` are the range of possible values (None: unbounded), which makes vacuous bounds visible; where it depends
-    on the parameters, `limits(parameters)` says it. `summary` is one line for help texts. Combinations of parameters are refused by
-    the validators of `parameters`. A property `over_series` is about several models: one claim for each entry of `models`, and
-    all models of the entry in `Claim.series`.
-
-    What sequential sampling (`max_n`) needs to know: whether the estimate `grows` more certain with more evaluation examples (not
-    where it is made of discovery examples alone; where that depends on the parameters, `growth(parameters)` says why not).
-    `preflight(parameters, context)` says why a claim cannot be settled, before anything is measured. Of a property over a series,
-    `unfit(parameters, name, places)` says which parameter ("" for the series) does not fit models at these places, and why.
-    `bound` is that of a claim which writes none; without it a claim has to write its own.
+    - `parameters`: their model; its validators refuse combinations that do not fit, its docstring defines the property.
+    - `lowest`, `highest`: the range of possible values (None: unbounded), so that vacuous bounds are refused; `limits(parameters)`
+      where the range depends on the parameters.
+    - `summary`, `unit`: one line for listings, and what the value counts.
+    - `over_series`: one claim covers all models of an entry of `models`, which are then in `Claim.series`.
+    - `grows`: whether more evaluation examples make the estimate more certain, as sequential sampling (`max_n`) needs;
+      `growth(parameters)` says why not, where that depends on the parameters.
+    - `preflight(parameters, context)`: warnings before anything is measured.
+    - `unfit(parameters, name, places)`: of a property over a series, the parameter that does not fit models at these places ("" for
+      the series itself), and why.
+    - `bound`: the bound of a claim without one; None: claims must have a bound.
     """
 
     name: str
@@ -52,10 +53,10 @@ class Property:
     bound: Bound | None = None
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:
-        """The lowest and the highest value that these parameters allow; None: unbounded."""
+        """The lowest and the highest possible value with these parameters; None: unbounded."""
         return (self.lowest, self.highest) if self.limits is None else self.limits(parameters)
 
     def warnings(self, parameters: Any, context: PreflightContext) -> Iterator[PreflightWarning]:
-        """Why a claim with these parameters cannot be settled, or says little: what holds of any claim, then what `preflight` adds."""
+        """Why a claim with these parameters cannot be settled, or says little: first general warnings, then those of `preflight`."""
         specific = () if self.preflight is None else self.preflight(parameters, context)
         return chain(general_warnings(parameters, context), specific)

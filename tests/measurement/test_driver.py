@@ -6,7 +6,7 @@ import pytest
 
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.errors import Invalid
-from pytest_circuits.measurement.driver import drive, gather
+from pytest_circuits.measurement.driver import catch_invalid, drive, gather
 from pytest_circuits.measurement.requests import Describe, ask, ask_all, ask_together
 
 A, B, C = (Describe(ModelSource(name, name)) for name in "abc")
@@ -92,3 +92,17 @@ def test_steps_side_by_side_ask_for_everything_at_once():
 
     assert drive(both(), named, answer_all) == ["a", ["a", "b", "c"]]
     assert (turns, closed) == ([["a", "a", "b"], ["c"]], [True])
+
+
+def test_a_refusal_can_be_a_result():
+    """Only `Invalid` is caught; steps that succeed give their own result."""
+
+    def refused():
+        yield from ask(A)
+        raise Invalid("too few", {"n": 1})
+
+    def both():
+        return (yield from catch_invalid(refused())), (yield from catch_invalid(ask(B)))
+
+    refusal, name = drive(both(), named)
+    assert (str(refusal), refusal.details, name) == ("too few", {"n": 1}, "b")

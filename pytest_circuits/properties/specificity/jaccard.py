@@ -121,7 +121,7 @@ JACCARD = Property(
     estimate,
     0.0,
     1.0,
-    "overlap of the shared sets of two tasks, beside chance and noise ceiling",
+    "overlap of the shared sets of two tasks, with chance level and noise ceiling",
     "Jaccard index",
     limits=_limits,
     grows=False,

@@ -27,13 +27,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from .messages.circuits import missing
 from .model import CircuitEvidence, ClaimRecord, Evidence
-from .model.circuits import Tier
+from .model.circuits import TIERS
 
-TIERS: tuple[Tier, ...] = get_args(Tier)
 ABLATIONS = 2
 """Kinds of ablation under which a supported circuit must be faithful."""
 LOWEST, HIGHEST = 0.5, 1.5

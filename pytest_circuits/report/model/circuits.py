@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .base import ReportPart
 
 Tier = Literal["proposed", "suggestive", "supported", "triangulated"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
+"""From the weakest support to the strongest."""
 
 
 class Evidence(ReportPart):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..evidence import TIERS
 from ..messages import circuits as circuit_messages
 from ..messages import suite as messages
 from ..messages.claims import bound_text, expected_verdict, label
 from ..model import CircuitEvidence, ClaimRecord, Report
+from ..model.circuits import TIERS
 from . import RunContext, Section
 
 FACTS = {"purpose": "summary"}

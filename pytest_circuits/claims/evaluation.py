@@ -8,12 +8,13 @@ from typing import Any
 
 from ..core.claim import Claim
 from ..core.results import Description
-from ..core.verdict import INCONCLUSIVE, REFUTED, Bound, Estimate, Verdict, decide, invalid
-from ..errors import CircuitsError, Invalid
+from ..core.verdict import INCONCLUSIVE, REFUTED, Bound, Estimate, decide
+from ..errors import CircuitsError
 from ..measurement.cost import Cost
 from ..measurement.executor import Executor
 from ..measurement.requests import Request, Steps
-from .refutation_level import level_of, smallest_level
+from .outcome import Evaluation, decide_outcome
+from .refutation_level import smallest_level
 from .sample_size import sample_size_of
 from .sequential import LookPlan, problem_with_max_n, property_of
 
@@ -30,28 +31,6 @@ class MeasuredOutcome:
     cost: Cost = field(default_factory=Cost)
     model: Description | None = None
     requests: frozenset[Request[Any]] = frozenset()
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The verdict on a claim, and what it rests on.
-
-    `estimate` is None when it could not be measured; `model` None when the model could not be opened.
-
-    `refuted_at`, of a refuted claim, is an error level at which it is still refuted, the smallest that was found: an upper bound of
-    its p-value. `looks`, of a claim with `max_n`, are the looks taken of the `planned` ones; the estimate is that of the last.
-    `warnings` hold whatever the verdict is.
-    """
-
-    verdict: Verdict
-    estimate: Estimate | None
-    cost: Cost
-    model: Description | None
-    details: Mapping[str, Any] = field(default_factory=dict)
-    refuted_at: float | None = None
-    looks: tuple[Mapping[str, Any], ...] = ()
-    planned: int = 1
-    warnings: tuple[str, ...] = ()
 
 
 def measure(executor: Executor, claim: Claim) -> MeasuredOutcome:
@@ -119,16 +98,6 @@ def evaluate_claim(executor: Executor, claim: Claim, first: MeasuredOutcome | No
 
 def _look(estimate: Estimate, prompts: Mapping[str, int]) -> dict[str, Any]:
     return {"prompts": dict(prompts), "n": estimate.n, "estimate": estimate.value, "interval": list(estimate.interval)}
-
-
-def decide_outcome(outcome: Estimate | CircuitsError, bound: Bound, cost: Cost, model: Description | None) -> Evaluation:
-    """The verdict on an estimate, or on the error that took its place."""
-    if isinstance(outcome, CircuitsError):
-        details = outcome.details if isinstance(outcome, Invalid) else {"error": type(outcome).__name__}
-        return Evaluation(invalid(outcome.code, str(outcome)), None, cost, model, details)
-    verdict = decide(outcome, bound)
-    level = level_of(outcome.confidence) if verdict.kind == REFUTED else None
-    return Evaluation(verdict, outcome, cost, model, outcome.details, level)
 
 
 def _is_still_refuted(executor: Executor, claim: Claim, bound: Bound, requests: frozenset[Request[Any]]) -> bool:

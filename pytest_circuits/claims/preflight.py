@@ -14,7 +14,7 @@ from ..measurement.synthetic import encoded_task
 from ..properties.preflight import PreflightContext
 from ..stats.split import split_first
 from ..tasks.base import Task
-from .evaluation import Evaluation
+from .outcome import Evaluation
 from .sequential import LookPlan, property_of
 
 Sides = tuple[int, int]

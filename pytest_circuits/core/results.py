@@ -10,42 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError, suggestion
+from .descriptions import Description as Description
+from .descriptions import Encoded as Encoded
 from .shares import Size, exact, needed
-from .units import Universe
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Description:
-    """A model's fingerprint, architecture and size."""
-
-    fingerprint: str
-    architecture: str
-    parameters: int
-    universe: Universe
-    dtype: str
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A task as one tokenizer sees it. `groups` [n] names the unit of resampling of each example.
-
-    `chance` is the accuracy of a guess that does not read the prompt; `prompts` [n] are short digests of the clean prompts. `first`: how
-    many examples an extended task had at first; the split is decided on these. `kept`: the numbers of the pairs that fit the tokenizer,
-    for a task that leaves out the others.
-    """
-
-    n: int
-    groups: tuple[str, ...]
-    digest: str
-    regenerated: int = 0
-    notes: tuple[str, ...] = ()
-    chance: float = 0.0
-    prompts: tuple[str, ...] = ()
-    first: int | None = None
-    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

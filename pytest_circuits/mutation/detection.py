@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..claims.evaluation import Evaluation, decide_outcome, evaluate_claim
+from ..claims.evaluation import evaluate_claim
+from ..claims.outcome import Evaluation, decide_outcome
 from ..core.claim import Claim
 from ..core.sources import ModelSource, TaskSource
 from ..core.verdict import INCONCLUSIVE, as_expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..claims.evaluation import Evaluation
+from ..claims.outcome import Evaluation
 from ..core.claim import Claim
 from ..core.verdict import MEASURED, as_expected
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..claims.evaluation import Evaluation
+from ..claims.outcome import Evaluation
 from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..errors import CircuitsError, OptionError

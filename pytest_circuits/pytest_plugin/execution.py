@@ -35,7 +35,8 @@ def run(request: pytest.FixtureRequest, claim: Claim) -> None:
     """Evaluate a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
     from ..baseline.entries import measured_on
-    from ..claims.evaluation import decide_outcome, evaluate_claim
+    from ..claims.evaluation import evaluate_claim
+    from ..claims.outcome import decide_outcome
     from ..claims.preflight import with_warnings
     from ..measurement.cost import Cost
 

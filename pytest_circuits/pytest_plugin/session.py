@@ -14,7 +14,7 @@ from ..core.spec_files import SUFFIX
 from . import options
 
 if TYPE_CHECKING:
-    from ..claims.evaluation import Evaluation
+    from ..claims.outcome import Evaluation
     from ..core.claim import BaselineReference, Claim
     from ..core.sources import ModelSource
     from ..measurement.events import Listener
@@ -138,7 +138,7 @@ class Session:
 
     def record_failure(self, nodeid: str, claim: Claim, message: str, error: str) -> RecordedClaim:
         """The record of a claim that an unexpected exception stopped."""
-        from ..claims.evaluation import Evaluation
+        from ..claims.outcome import Evaluation
         from ..core.verdict import invalid
         from ..measurement.cost import Cost
         from ..report.record import record_claim

@@ -12,7 +12,7 @@ from .messages.verdicts import reason
 from .model import ClaimRecord, ModelInfo, ReportPart
 
 if TYPE_CHECKING:
-    from ..claims.evaluation import Evaluation
+    from ..claims.outcome import Evaluation
     from ..core.claim import Claim
     from ..core.results import Description
 

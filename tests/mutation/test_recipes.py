@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import Evaluation
+from pytest_circuits.claims.outcome import Evaluation
 from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource
 from pytest_circuits.core.units import Universe

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from pytest_circuits.claims.evaluation import decide_outcome
+from pytest_circuits.claims.outcome import decide_outcome
 from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.sources import ModelSource, TaskSource
 from pytest_circuits.core.verdict import Bound, Estimate

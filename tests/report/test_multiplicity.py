@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_circuits.claims.evaluation import decide_outcome
+from pytest_circuits.claims.outcome import decide_outcome
 from pytest_circuits.core.verdict import Bound, Estimate
 from pytest_circuits.errors import Invalid
 from pytest_circuits.measurement.cost import Cost

@@ -51,6 +51,11 @@ class Registry:
         del self._loaded[name]
         self._facts.pop(name, None)
 
+    @property
+    def third_party(self) -> set[str]:
+        """The names of entries that were added so far and are not built in."""
+        return set(self._loaded) - set(self.builtin)
+
     def names(self) -> list[str]:
         """All names, built-in and third-party, sorted."""
         self._scan()

@@ -19,6 +19,7 @@ class Cost:
     seconds: float = 0.0
     hits: int = 0
     measured: int = 0
+    encodings: int = 0  # of `measured`, encodings that were only needed for other requests
 
     @property
     def cached(self) -> bool:
@@ -32,5 +33,11 @@ class Cost:
         return Cost(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(Cost)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: the fields, and `cached`."""
-        return asdict(self) | {"cached": self.cached}
+        """Plain values for JSON: the fields but `encodings`, and `cached`."""
+        values = asdict(self)
+        del values["encodings"]
+        return values | {"cached": self.cached}
+
+    def as_read(self, seconds: float) -> Cost:
+        """What the same claim costs when all its results are read."""
+        return Cost(seconds=seconds, hits=self.hits + self.measured - self.encodings)

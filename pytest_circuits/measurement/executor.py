@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -47,10 +48,19 @@ class _Usage:
     backwards: int = 0
     hits: int = 0
     measured: int = 0
+    encodings: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     def cost(self) -> Cost:
-        return Cost(self.forwards, self.backwards, time.perf_counter() - self.started, self.hits, self.measured)
+        return Cost(self.forwards, self.backwards, time.perf_counter() - self.started, self.hits, self.measured, self.encodings)
+
+
+@dataclass
+class Trace:
+    """The keys of the results that were used; `is_stored` is False where one of them is in memory only."""
+
+    keys: set[str] = field(default_factory=set)
+    is_stored: bool = True
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,16 @@ class Executor:
         self._in_memory: dict[str, Any] = {}
         self._guard = threading.RLock()
         self.spent = Cost()
+        self._trace = Trace()
+
+    @contextmanager
+    def traced(self) -> Iterator[Trace]:
+        """A trace of the results that are used meanwhile."""
+        before, self._trace = self._trace, Trace()
+        try:
+            yield self._trace
+        finally:
+            self._trace = before
 
     def run(self, steps: Steps[T], on_request: RequestListener | None = None) -> tuple[T, Cost]:
         """Drive a property until it returns its estimate, and say what that cost.
@@ -233,8 +253,10 @@ class Executor:
     def encoded(self, model: ModelSource, source: TaskSource, usage: _Usage) -> Encoded:
         """The encoding of a task; reading it back is not counted as a hit."""
         session = _Session(self, usage)
-        request = Encode(model, source).canonical()
-        return request.finish(self._fetch(self._lookup(request, session), usage)[0], session)
+        request, before = Encode(model, source).canonical(), usage.measured
+        encoded: Encoded = self._fetch(self._lookup(request, session), usage)[0]
+        usage.encodings += usage.measured - before
+        return request.finish(encoded, session)
 
     def _lookup(self, request: MeasuredRequest[Any], session: _Session) -> _Lookup:
         inputs = request.inputs(session)
@@ -242,6 +264,8 @@ class Executor:
 
     def _fetch(self, lookup: _Lookup, usage: _Usage, wait: bool = True) -> tuple[Any, bool]:
         """The result, and whether it was there. A failure is raised again, not tried again."""
+        self._trace.keys.add(lookup.key)
+        self._trace.is_stored &= lookup.inputs.is_stored
         attempt = lookup.key, replace(lookup.request.model, name="")  # equal weights elsewhere, or on another device, may work
         if attempt in self._failed:
             raise self._failed[attempt].with_traceback(None)

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from ..core.atomic import write_atomic
 from .entry import DamagedError, dump, load
+from .entry_path import entry_path
 from .events import Event, Listener, warn
 
 _TAG = (
@@ -64,7 +65,7 @@ class Store:
 
     def path(self, key: str) -> Path:
         """The file of an entry."""
-        return self.folder / key[:2] / f"{key}.safetensors"
+        return entry_path(self.folder, key)
 
     def get(self, key: str) -> Any | None:
         """The measurement stored under `key`, or None if there is none that can be read."""

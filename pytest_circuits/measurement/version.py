@@ -11,12 +11,19 @@ from importlib.metadata import PackageNotFoundError, version
 MEASUREMENT_VERSION = 6
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
+STATISTICS_LIBRARIES = ("numpy", "scipy")
 
 
 @cache
 def libraries() -> dict[str, str | None]:
     """Installed versions by name, read from package metadata without importing anything; None where not installed."""
     return {name: _installed(name) for name in LIBRARIES}
+
+
+@cache
+def statistics_libraries() -> dict[str, str | None]:
+    """The same of the libraries that estimate from measurements."""
+    return {name: _installed(name) for name in STATISTICS_LIBRARIES}
 
 
 def _installed(name: str) -> str | None:

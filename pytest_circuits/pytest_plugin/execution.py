@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from ..errors import CircuitsError
 from .keys import STATE
 
 if TYPE_CHECKING:
+    from ..claims.outcome import Evaluation
     from ..report.model import ClaimRecord
     from .session import Session
 
@@ -34,10 +36,7 @@ class ClaimInvalid(AssertionError):  # noqa: N818
 def run(request: pytest.FixtureRequest, claim: Claim) -> None:
     """Evaluate a claim of a spec file. Raises `ClaimFailed` or `ClaimInvalid` when the verdict is not the expected one."""
     __tracebackhide__ = True
-    from ..baseline.entries import measured_on
-    from ..claims.evaluation import evaluate_claim
     from ..claims.outcome import decide_outcome
-    from ..claims.preflight import with_warnings
     from ..measurement.cost import Cost
 
     session, nodeid = request.config.stash[STATE], request.node.nodeid
@@ -48,12 +47,31 @@ def run(request: pytest.FixtureRequest, claim: Claim) -> None:
     except CircuitsError as problem:
         evaluation = decide_outcome(problem, claim.required_bound(), Cost(), None)
     else:
-        evaluation = evaluate_claim(session.executor(), claim)
-        evaluation = with_warnings(evaluation, session.executor(), claim, replication_warnings(claim.tasks, session.seed))
-        provenance = measured_on(session.executor(), claim)
+        evaluation, provenance = _evaluated(claim, session)
         if session.mutation is not None:
             session.mutation.add(nodeid, claim, evaluation)
     settle(session.record(evaluation, claim, measured_on=provenance), session)
+
+
+def _evaluated(claim: Claim, session: Session) -> tuple[Evaluation, Mapping[str, Any]]:
+    """The evaluation of a claim and what it was measured on, as it was stored, or made now and stored."""
+    stored = session.stored_evaluations()
+    key = None if stored is None else stored.key(claim)
+    found = None if stored is None else stored.get(key)
+    if found is not None:
+        return found
+    from ..baseline.entries import measured_on
+    from ..claims.evaluation import evaluate_claim
+    from ..claims.preflight import with_warnings
+
+    executor = session.executor()
+    with executor.traced() as trace:
+        evaluation = evaluate_claim(executor, claim)
+        evaluation = with_warnings(evaluation, executor, claim, replication_warnings(claim.tasks, session.seed))
+        provenance = measured_on(executor, claim)
+    if stored is not None:
+        stored.put(key, evaluation, provenance, trace)
+    return evaluation, provenance
 
 
 def _with_fixtures(request: pytest.FixtureRequest, claim: Claim, session: Session) -> Claim:

@@ -15,6 +15,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..claims.outcome import Evaluation
+    from ..claims.stored_evaluations import StoredEvaluations
     from ..core.claim import BaselineReference, Claim
     from ..core.sources import ModelSource
     from ..measurement.events import Listener
@@ -82,14 +83,24 @@ class Session:
     def _store(self) -> Store:
         from ..measurement.store import Store
 
-        scratch = self.scratch()
-        if scratch is not None:
-            return Store(scratch, on_event=self._listen())
-        given = self.config.getoption("circuits_cache_dir")
-        if given is not None:  # as every path on the command line, from the working directory
-            return Store(Path(self.config.invocation_params.dir, given).expanduser(), on_event=self._listen())
-        folder = Path(self.config.rootpath, options.setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
-        return Store(folder, on_event=self._listen())
+        return Store(self.scratch() or self._folder(), on_event=self._listen())
+
+    def _folder(self) -> Path:
+        """Where results are stored, unless --circuits-no-cache is given."""
+        on_command_line = self.config.getoption("circuits_cache_dir")
+        if on_command_line is not None:  # as every path on the command line, from the working directory
+            return Path(self.config.invocation_params.dir, on_command_line).expanduser()
+        return Path(self.config.rootpath, options.setting(self.config, "cache_dir") or ".circuits_cache").expanduser()
+
+    def stored_evaluations(self) -> StoredEvaluations | None:
+        """The evaluations of earlier runs with the same settings; None with --circuits-no-cache."""
+        if options.setting(self.config, "no_cache"):
+            return None
+        from ..claims.stored_evaluations import StoredEvaluations
+
+        device = options.setting(self.config, "device")
+        settings = {"device": device, "dtype": self.dtype, "batch_size": self.batch_size, "seed": self.seed}
+        return StoredEvaluations(self._folder(), settings)
 
     def scratch(self) -> str | None:
         """The folder of measurements that are not kept, the same for all workers; None when they are kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from pytest_circuits.claims.evaluation import decide_outcome
+from pytest_circuits.claims.outcome import decide_outcome
 from pytest_circuits.core.claim import Claim
 from pytest_circuits.core.results import Description
 from pytest_circuits.core.sources import ModelSource, TaskSource

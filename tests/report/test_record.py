@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_circuits.claims.evaluation import Evaluation
+from pytest_circuits.claims.outcome import Evaluation
 from pytest_circuits.core.verdict import Estimate, invalid
 from pytest_circuits.errors import Invalid, ModelError, Offline
 from pytest_circuits.measurement.cost import Cost

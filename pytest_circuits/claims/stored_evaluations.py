@@ -103,8 +103,8 @@ class StoredEvaluations:
             return None
 
     def put(self, key: str | None, evaluation: Evaluation, measured_on: Mapping[str, Any], trace: Trace) -> None:
-        """Store an evaluation with the measurements that it used. Claims that were not measured are not stored."""
-        if key is None or evaluation.estimate is None or not trace.is_stored:
+        """Store an evaluation with the measurements that it used; not one that an error of measuring ended."""
+        if key is None or "error" in evaluation.details or not trace.is_stored:
             return
         try:
             entries = {measurement: entry_path(self.folder, measurement).stat().st_size for measurement in sorted(trace.keys)}

@@ -47,9 +47,11 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
     from ..measurement.planner import Planner as Fresh
     from ..mutation.forecast import forecast
 
-    lab = planner.executor
-    offline = Executor(lab.store, device=lab.models.asked_device, dtype=lab.models.asked_dtype, batch_size=lab.batch_size, offline=True)
-    mutant_planner = Fresh(lab)
+    executor = planner.executor
+    offline = Executor(
+        executor.store, device=executor.models.asked_device, dtype=executor.models.asked_dtype, batch_size=executor.batch_size, offline=True
+    )
+    mutant_planner = Fresh(executor)
     lines = list(forecast(state.mutation, mutant_planner, offline, [(item.nodeid, item.claim) for item in claims]))
     return [*lines, f"mutants: {mutant_planner.total}", ""]
 

@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _watch(config: pytest.Config) -> None:
-    """Progress on a terminal. Now, since while tests run pytest has taken standard error for itself; never in a worker."""
+    """Show progress on a terminal, never in a worker. Set up now: while tests run, pytest captures standard error."""
     if hasattr(config, "workerinput") or not sys.__stderr__ or not os.isatty(2):
         return
     from ..measurement.progress import listener
@@ -62,7 +62,7 @@ def _watch(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove what `--circuits-no-cache` kept for the session."""
+    """Remove the temporary folder of `--circuits-no-cache`."""
     state = config.stash.get(STATE, None)
     if state is not None:
         state.close()
@@ -106,7 +106,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Remember which test claims belong to; a rerun of a test starts with none."""
+    """Remember which test the next claims belong to; a rerun of a test starts without properties."""
     item.config.stash[STATE].item = item
     item.user_properties[:] = [(name, value) for name, value in item.user_properties if not name.startswith("circuits_")]
 

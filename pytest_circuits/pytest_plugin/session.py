@@ -1,4 +1,4 @@
-"""What one pytest process keeps while it runs: the lab, and the records of the claims judged so far."""
+"""The state of one pytest process: the executor, and the records of the claims evaluated so far."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """State of one process, also registered as a plugin: on the controller it hears of every report, wherever it was made."""
+    """State of one process, also registered as a plugin: the controller gets the report of every test, whichever worker ran it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -72,7 +72,7 @@ class Session:
         return self._executor
 
     def watch(self, listener: Listener) -> None:
-        """Have the lab and its store tell this listener what they do; before the lab is made."""
+        """Send the events of the executor and its store to this listener; call it before the first claim runs."""
         self._listener = listener
 
     def _listen(self) -> Listener:
@@ -103,12 +103,12 @@ class Session:
         return StoredEvaluations(self._folder(), settings)
 
     def scratch(self) -> str | None:
-        """The folder of measurements that are not kept, the same for all workers; None when they are kept."""
+        """The folder of measurements that go when the session ends, the same for all workers; None when they stay in the cache."""
         if not options.setting(self.config, "no_cache"):
             return None
-        given = getattr(self.config, "workerinput", {}).get("circuits_scratch")
-        if given is not None:
-            return str(given)
+        shared = getattr(self.config, "workerinput", {}).get("circuits_scratch")
+        if shared is not None:
+            return str(shared)
         if self._scratch is None:
             from ..measurement.store import Store
 
@@ -127,7 +127,7 @@ class Session:
         return os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir) + colons + rest
 
     def shortened(self, text: str) -> str:
-        """A text with paths below the working directory written from there: the first line has to fit a terminal."""
+        """A text with paths relative to the working directory, so that its first line fits a terminal."""
         return text.replace(f"{self.config.invocation_params.dir}{os.sep}", "")
 
     def record(
@@ -191,7 +191,7 @@ class Session:
         self._errors += [error for error in getattr(report, "circuits_errors", ()) if error not in self._errors]
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """A model on the command line that no spec has is a mistake, not a no-op; a worker leaves it to the controller to say so."""
+        """Refuse a model on the command line that no spec has; a worker leaves that to the controller."""
         self._order = {item.nodeid: i for i, item in enumerate(items)}
         unused = sorted(set(self.overrides) - self.used_overrides)
         if unused and not session.testsfailed:
@@ -202,7 +202,7 @@ class Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Left to itself, xdist would run the tests of the other files and end with exit code 1."""
+        """Stop after mistakes in specs: xdist would otherwise run the tests of the other files and end with exit code 1."""
         if self._errors and not self.config.getoption("continue_on_collection_errors"):
             from ..report.messages.suite import errors_during_collection
 
@@ -210,7 +210,7 @@ class Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
-        """After the tests, the mutants; not after a run that was stopped."""
+        """Evaluate the mutants after the tests, unless the run was stopped."""
         result = yield
         if self.mutation is not None and not self.config.getoption("circuits_plan") and not self.config.getoption("collectonly"):
             reporter = self.config.pluginmanager.get_plugin("terminalreporter")
@@ -268,7 +268,7 @@ class Session:
         return self.unwritten is None and not self.baselines.problems
 
     def _all_tests(self) -> dict[str, list[str]]:
-        """The node ids of all tests of the specs that ran, those that were not selected as well: what a baseline may hold."""
+        """The node ids of all tests of the specs that ran, including deselected ones: the entries that a baseline may hold."""
         from ..spec.load import load_suite
 
         files = {entry.record.file for recorded in self._recorded.values() for entry in recorded if entry.record.file.endswith(SUFFIX)}

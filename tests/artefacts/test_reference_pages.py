@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +156,20 @@ def test_the_report_page_names_every_field_of_a_report(tmp_path):
     assert set(named(section(text, "claims"))) == set(content["claims"][0])
     assert all(f"`{name}`" in section(text, "claims") for name in content["claims"][0]["cost"])
     assert all(f"`{name}`" in section(text, "models") for name in content["models"]["m"])
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_path_that_is_named_exists(name):
+    """Relative to the repository or to the package; words in capitals stand for any name."""
+    text = re.sub(r"```.*?```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S)
+    named = {part for code in re.findall(r"`([^`]+)`", text) for part in code.split() if re.fullmatch(r"\.?[\w./-]*/[\w./-]*", part)}
+    assert len(named) > 20
+    patterns = {path: re.sub(r"\b(NAME|FAMILY|ROOM|MODULE)\b|(?<=test_)(NAME|MODULE)", "*", path) for path in named}
+    missing = [path for path, pattern in patterns.items() if not any(list(base.glob(pattern)) for base in (ROOT, ROOT / "pytest_circuits"))]
+    assert missing == []
+
+
+def test_the_rooms_of_the_architecture_are_those_of_the_contract_in_order():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    rooms = [Path(name).stem for name in named(section((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), "Rooms"))]
+    assert rooms == contract["layers"]

@@ -27,7 +27,7 @@ from .errors import ModelError, OptionError, TaskError, UnitError
 from .inspection.locate import anatomy_of
 from .inspection.self_check import self_check
 from .model.contributions import contribution_norms
-from .model.encoding import EncodedTask, encode
+from .model.encoded_task import EncodedTask, encode
 from .model.loading import Digest, behaviour_digest, dtype_of, load_model, load_tokenizer
 from .model.model_guards import plain_state, refuse_compiled
 from .model.runner import Runner

@@ -77,7 +77,7 @@ def _sides_over(over: Iterable[Found], found: Found) -> int:
 
 
 def _above(one: Found, side: str, found: Found) -> bool:
-    from pytest_circuits.stats.chance import binomial_lower
+    from pytest_circuits.stats.binomial import binomial_lower
 
     return bool(
         one["studies"] > one["invalid"] and binomial_lower(one[side], one["studies"] - one["invalid"], found["sure"]) > found["tail"]

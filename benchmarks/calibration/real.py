@@ -18,7 +18,7 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.report.messages.verdicts import reason
-from pytest_circuits.stats.chance import binomial_interval
+from pytest_circuits.stats.binomial import binomial_interval
 from pytest_circuits.tasks import PromptPair, Task
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_circuits.core.verdict import CERTIFIED, REFUTED, Bound, Estimate, decide
 from pytest_circuits.errors import Invalid
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.stats.chance import binomial_interval, binomial_lower
+from pytest_circuits.stats.binomial import binomial_interval, binomial_lower
 
 from .world import World
 

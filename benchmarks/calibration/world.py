@@ -34,7 +34,7 @@ from pytest_circuits.properties import PROPERTIES
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.tasks.base import PromptPair, Task
-from pytest_circuits.tasks.grammar.drawn import KIND as DRAWN
+from pytest_circuits.tasks.grammar.listed_pairs import KIND as DRAWN
 
 Array = NDArray[Any]
 MODEL = ModelSource("m", "m")

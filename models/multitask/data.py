@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from pytest_circuits.tasks import TASKS, PromptPair, Task
 from pytest_circuits.tasks.builtin.capitals import CITIES, STATES
 

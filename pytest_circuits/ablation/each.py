@@ -9,9 +9,9 @@ import torch
 from ..core.results import Outcome
 from ..errors import OptionError
 from ..model.batches import batches
-from ..model.comparison import with_intact
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.hooks import measuring
+from ..model.intact_reference import with_intact
 from ..model.runner import Runner
 from .kind import Ablation, AblationContext
 from .run import OutcomeLedger

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import OptionError, suggestion
 from ..model.batches import Batch
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.runner import Runner
 from ..model.sites import Site
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from ..core.results import Outcome
 from ..errors import MeasurementError
 from ..model.batches import batches
-from ..model.comparison import with_intact
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.hooks import measuring
+from ..model.intact_reference import with_intact
 from ..model.metrics import Targets, correct, log_prob, metric_function
 from ..model.runner import Runner
 from .kind import Ablation, AblationContext

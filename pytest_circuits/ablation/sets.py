@@ -11,7 +11,7 @@ from torch import Tensor
 from ..core.units import split_position
 from ..errors import OptionError, UnitError, suggestion
 from ..model.batches import Batch
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.positions import span_of
 from ..model.runner import Runner
 from ..model.sites import Site, sites_of

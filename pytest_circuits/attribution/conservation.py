@@ -12,15 +12,15 @@ from ..core.metric_names import HOMOGENEOUS, inhomogeneous
 from ..core.results import Conservation
 from ..errors import MeasurementError, ModelError, OptionError, suggestion
 from ..model.batches import Batch
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.gradients import Rules
 from ..model.hooks import Edit, Hooks, measuring
 from ..model.layout import Anatomy
 from ..model.metrics import metric_function
+from ..model.module_trace import unembedding_of
 from ..model.precision import upcast
 from ..model.runner import Runner
 from ..model.sites import sites_of
-from ..model.trace import unembedding_of
 from .method import Job
 from .relp import Relp
 

@@ -16,9 +16,9 @@ from ..core.results import Attribution
 from ..core.units import Span, Universe
 from ..errors import MeasurementError, OptionError, suggestion
 from ..model.batches import Batch, batches
-from ..model.comparison import with_intact
-from ..model.encoding import EncodedTask
+from ..model.encoded_task import EncodedTask
 from ..model.hooks import measuring
+from ..model.intact_reference import with_intact
 from ..model.positions import check_positions, pooled, span_of
 from ..model.runner import Runner
 from ..model.sites import Site, sites_of

@@ -65,7 +65,7 @@ def signed_difference(then: Entry, now: Entry, confidence: float, crossed: bool 
     value = now["estimate"] - then["estimate"]
     how: How
     if is_paired(then["kept"], now["kept"]):
-        from ..stats.paired import paired_difference
+        from ..stats.paired_difference import paired_difference
 
         sides = now["kept"], then["kept"]
         draws = [(float(side["draws"][0]), int(side["draws"][1])) for side in sides if "draws" in side]

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ..model.layout import Anatomy, Block
+from ..model.module_trace import Trace, parts_of, unembedding_of
 from ..model.precision import upcast
 from ..model.projections import in_out
-from ..model.trace import Trace, parts_of, unembedding_of
 from .tolerance import Examiner, rounding, single
 
 

@@ -69,7 +69,7 @@ def record(model: nn.Module, sizes: ModelSizes) -> CallRecord:
     attends to later positions.
     """
     from ..model.hooks import measuring
-    from ..model.trace import random_prompt, without_user_hooks
+    from ..model.module_trace import random_prompt, without_user_hooks
 
     path, layers = _layer_list(model, sizes)
     inner = {id(m) for layer in layers for m in layer.modules()}

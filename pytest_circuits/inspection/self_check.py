@@ -19,10 +19,10 @@ from transformers.pytorch_utils import Conv1D
 from ..errors import CircuitsError, MeasurementError, ModelError
 from ..model.hooks import Hooks, measuring
 from ..model.layout import Anatomy
+from ..model.module_trace import Trace, random_prompt, trace, without_user_hooks
 from ..model.precision import upcast
 from ..model.runner import Runner
 from ..model.sites import Site, sites_of
-from ..model.trace import Trace, random_prompt, trace, without_user_hooks
 from .additivity_check import check_sums
 from .attention_check import ROWS, check_wiring, overwrite_with_noise
 from .tolerance import Examiner, rounding

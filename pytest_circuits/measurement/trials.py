@@ -10,7 +10,7 @@ from typing import Any
 from ..ablation.trial import Trial, TrialAnswer, answer_of
 from ..core.sources import ModelSource
 from ..errors import CircuitsError, TaskError
-from ..tasks.grammar.drawn import drawn_source
+from ..tasks.grammar.listed_pairs import drawn_source
 from .driver import drive
 from .requests import Ablate, Encode, Steps, ask, ask_all, freeze
 

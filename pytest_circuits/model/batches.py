@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .encoding import EncodedTask
+from .encoded_task import EncodedTask
 from .metrics import Targets
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..core.results import ComponentNorms
 from ..errors import MeasurementError
 from .batches import batches
-from .encoding import EncodedTask
+from .encoded_task import EncodedTask
 from .hooks import measuring
 from .precision import upcast
 from .projections import in_out

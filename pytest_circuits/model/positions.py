@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..core.units import Span
 from ..errors import OptionError, suggestion
-from .encoding import EncodedTask
+from .encoded_task import EncodedTask
 
 POSITIONS = ("all", "each", "last", "answer")
 

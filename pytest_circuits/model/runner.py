@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ..errors import MeasurementError, OptionError
 from .hooks import Hooks, current_frame
 from .layout import Anatomy
+from .module_trace import unembedding_of
 from .precision import upcast
 from .sites import Site
-from .trace import unembedding_of
 
 ELEMENTS = 2**27  # activations of one batch, in numbers of the residual stream over all layers
 LARGEST_BATCH = 128

@@ -162,7 +162,7 @@ def share_changes(units: Iterable[str], then: Mapping[str, Any], now: Mapping[st
     `then` and `now` are the `frequency` of both sides. The other units only crossed the threshold P, which another sample of discovery
     examples could have undone.
     """
-    from ..stats.paired import share_difference
+    from ..stats.paired_difference import share_difference
 
     shares, beyond = {}, []
     for unit in units:

@@ -15,7 +15,7 @@ from ..errors import CircuitsError, OptionError, TaskError, suggestion
 from ..registry import load_object
 from . import TASKS, files
 from .base import PromptPair, Task
-from .grammar.drawn import KIND, drawn_task
+from .grammar.listed_pairs import KIND, drawn_task
 from .growth import grown
 from .records import pair_from, refuse_degenerate
 

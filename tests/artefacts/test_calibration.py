@@ -15,7 +15,7 @@ from benchmarks.calibration.scenarios import scenarios
 from benchmarks.calibration.simulate import TAIL, Tally, run, verdicts
 from pytest_circuits.core.verdict import Estimate
 from pytest_circuits.properties import PROPERTIES
-from pytest_circuits.stats.chance import binomial_lower
+from pytest_circuits.stats.binomial import binomial_lower
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.extensive

@@ -14,7 +14,7 @@ from models.multitask.data import NAMES, Source, facts, held_out, make, stacks, 
 from models.multitask.evaluate import accuracy
 from models.multitask.muon import orthogonalized
 from models.multitask.train import Plan, train
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.extensive

@@ -19,7 +19,7 @@ from models.sequence.evaluate import accuracies, usable
 from models.sequence.recipes import FURTHER, PUBLISHED, RECIPES, SEEDS, TRAINED, Recipe
 from models.sequence.train import batch, pace, rows, train
 from pytest_circuits import load_task, open_model
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.extensive

@@ -10,7 +10,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from pytest_circuits.model.encoding import EncodedTask, encode
+from pytest_circuits.model.encoded_task import EncodedTask, encode
 from tests.paths import DATA, GPT2_TOKENIZER
 
 PUBLISHED = DATA / "published"

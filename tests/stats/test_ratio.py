@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.chance import binomial_interval, binomial_lower, binomial_upper
+from pytest_circuits.stats.binomial import binomial_interval, binomial_lower, binomial_upper
 from pytest_circuits.stats.ratio import fieller
 
 

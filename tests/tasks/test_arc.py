@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits import TaskError, load_task
 from pytest_circuits.errors import OptionError
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from pytest_circuits.tasks.datasets.arc import offers
 from tests.fakes.published_data import PUBLISHED, answers, encoded, lines, write
 

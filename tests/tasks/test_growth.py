@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import TaskError
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from pytest_circuits.tasks import TASKS
 from pytest_circuits.tasks.base import PromptPair, Task
 from pytest_circuits.tasks.datasets.arc import ArcEasy

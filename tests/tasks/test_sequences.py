@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits.core.sources import TaskSource
 from pytest_circuits.errors import OptionError, TaskError
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from pytest_circuits.model.metrics import Targets, correct
 from pytest_circuits.tasks import TASKS
 from pytest_circuits.tasks.load import load_source, load_task

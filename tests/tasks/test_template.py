@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_circuits.errors import OptionError, TaskError
 from pytest_circuits.tasks.base import PromptPair
-from pytest_circuits.tasks.grammar.drawn import as_dict, drawn_source
+from pytest_circuits.tasks.grammar.listed_pairs import as_dict, drawn_source
 from pytest_circuits.tasks.load import load_source, load_task
 from pytest_circuits.tasks.records import pair_from
 

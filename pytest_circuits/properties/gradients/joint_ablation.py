@@ -102,7 +102,7 @@ def _alone(p: JointAblation, drop: Table, groups: list[str]) -> Comparison:
 
 def _against(p: JointAblation, drop: Table, controls: Table, groups: list[str], possible: int) -> Comparison:
     """Drop of the set minus the mean drop under the controls."""
-    from ...stats.crossed import crossed_interval
+    from ...stats.crossed_interval import crossed_interval
     from ...stats.hall_interval import crossed_bounds
 
     if p.effect == "accuracy":

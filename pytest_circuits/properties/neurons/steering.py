@@ -57,7 +57,7 @@ def _change(watched: dict[float, Table], groups: list[str], p: Steering) -> tupl
     """The estimate with its interval, and the changes under the controls."""
     from ...stats.betting import grouped_mean_interval
     from ...stats.controls import monte_carlo_p
-    from ...stats.crossed import crossed_interval
+    from ...stats.crossed_interval import crossed_interval
 
     steered, before = watched[p.factor], watched[1.0][0]
     value, interval, _ = grouped_mean_interval(steered[0] - before, groups, p.confidence, -1.0, 1.0)

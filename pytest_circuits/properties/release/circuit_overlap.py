@@ -53,7 +53,7 @@ def compare_circuits(p: Drift, release: Release, side: Side) -> Estimate:
 
     from ...stats import overlap
     from ...stats.bootstrap import bootstrap_interval
-    from ...stats.two_sets import beyond_noise_rows
+    from ...stats.model_overlap import beyond_noise_rows
     from ..payload import unpack_bits
 
     inner: Any = p.of.parameters

@@ -16,7 +16,7 @@ from .release_entry import Release, Side
 
 def compare_values(p: Drift, release: Release, side: Side) -> Estimate:
     """The value now minus the value then, on the same examples if possible."""
-    from ...stats.paired import paired_difference, simultaneous_difference
+    from ...stats.paired_difference import paired_difference, simultaneous_difference
     from ..payload import group_values, is_paired
 
     then, now = release.payload["of"], side.payload["of"]

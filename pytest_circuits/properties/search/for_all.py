@@ -57,7 +57,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
 
 def _estimate_from(p: ForAll, result: SearchResult) -> Estimate:
     """The share of eligible independent draws for which the claim holds, and the counterexample."""
-    from ...stats.chance import binomial_interval, binomial_upper
+    from ...stats.binomial import binomial_interval, binomial_upper
 
     table = result.table
     outcomes = [table.known[example] for example in result.draws if table.known[example] is not None]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...tasks.grammar.drawn import as_dict
+from ...tasks.grammar.listed_pairs import as_dict
 from ..steps.shared_sets import format_set, set_details
 from .counterexamples import SearchResult
 from .example_table import ExampleTable

@@ -77,7 +77,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
 
 def _estimate_from(p: RoleStability, measured: list[MeasuredMember], missing: Sequence[Member]) -> Estimate:
     from ...stats.distributions import normal_quantile
-    from ...stats.pairs import pair_mean
+    from ...stats.pair_mean import pair_mean
 
     sides = [member_sides for _, member_sides in measured]
     table = _pairs(p.ranking, measured)

@@ -227,7 +227,7 @@ def _selectivity(
 
 def _entry(parameters: Decomposition, task: CompetentTask, removed: Outcome, controlled: Outcome | None, possible: int) -> dict[str, Any]:
     """What removing the part, and its controls, costs a task."""
-    from ...stats.crossed import crossed_interval
+    from ...stats.crossed_interval import crossed_interval
 
     without = float(removed.correct[0].mean())
     cost = task.intact.accuracy - without

@@ -101,7 +101,7 @@ def control_contrast(
     parameters: Any, control: Outcome, chosen: Outcome, intact: Outcome, groups: list[str]
 ) -> tuple[float, Interval, dict[str, Any]]:
     """acc(control) − acc(chosen set), or its ratio to the intact accuracy as a linear contrast, with interval and parts."""
-    from ...stats.crossed import crossed_interval
+    from ...stats.crossed_interval import crossed_interval
 
     tables, correct = control.correct.astype(float), chosen.correct[0].astype(float)
     absolute = crossed_interval(tables, correct, groups, parameters.confidence)

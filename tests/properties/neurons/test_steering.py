@@ -27,7 +27,7 @@ from pytest_circuits.properties.neurons.steering_parameters import Steering
 from pytest_circuits.properties.parameters import task_names
 from pytest_circuits.properties.protocol import Claim
 from pytest_circuits.stats.betting import grouped_mean_interval
-from pytest_circuits.stats.crossed import crossed_interval
+from pytest_circuits.stats.crossed_interval import crossed_interval
 from tests.fakes import tiny
 
 MODEL = ModelSource("m", loader="memory:1")

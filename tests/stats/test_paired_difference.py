@@ -15,8 +15,8 @@ from pytest_circuits.stats import overlap
 from pytest_circuits.stats.assignment import best_assignment, concordance
 from pytest_circuits.stats.betting import grouped_mean_interval
 from pytest_circuits.stats.distributions import t_quantile
-from pytest_circuits.stats.paired import paired_difference, share_difference, simultaneous_difference
-from pytest_circuits.stats.two_sets import beyond_noise_rows
+from pytest_circuits.stats.model_overlap import beyond_noise_rows
+from pytest_circuits.stats.paired_difference import paired_difference, share_difference, simultaneous_difference
 
 squares = st.integers(1, 6).flatmap(lambda k: arrays.arrays(np.float64, (k, k), elements=st.integers(-9, 9).map(lambda v: v / 4)))
 

@@ -10,7 +10,7 @@ from scipy import stats as oracle
 
 from pytest_circuits.errors import Invalid, OptionError
 from pytest_circuits.stats.betting import grouped_mean_interval
-from pytest_circuits.stats.crossed import crossed_interval
+from pytest_circuits.stats.crossed_interval import crossed_interval
 
 
 def names(n):

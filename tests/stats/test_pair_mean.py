@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import t
 
 from pytest_circuits.errors import Invalid, OptionError
-from pytest_circuits.stats.pairs import pair_mean
+from pytest_circuits.stats.pair_mean import pair_mean
 from pytest_circuits.stats.ranks import ranks
 
 

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from pytest_circuits import PromptPair, Task, TaskError, load_task
-from pytest_circuits.model.encoding import encode
+from pytest_circuits.model.encoded_task import encode
 from pytest_circuits.model.tokenization import Tokenization
 from pytest_circuits.tasks import TASKS
 from tests.paths import GPT2_TOKENIZER
@@ -351,5 +351,5 @@ def test_the_digest_depends_on_the_tokenizer_and_not_on_names():
 
 
 def test_encoding_imports_no_torch():
-    code = "import sys, pytest_circuits.model.encoding; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
+    code = "import sys, pytest_circuits.model.encoded_task; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

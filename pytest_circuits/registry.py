@@ -99,8 +99,8 @@ class Registry:
 def _facts_in_source(module: str, attribute: str) -> Mapping[str, Any]:
     """The literal `FACTS` of a module of this package, without importing it: of `attribute`, where it holds facts by name."""
     source = _ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    _, found, rest = source.partition("\nFACTS")
-    if not found:
+    _, separator, rest = source.partition("\nFACTS")
+    if not separator:
         return {}
     text = rest.partition("= ")[2]
     first = text.partition("\n")[0]

@@ -92,13 +92,13 @@ class StoredEvaluations:
             stored = json.loads(self._path(key).read_text(encoding="utf-8"))
             if stored["sha256"] != _checksum(key, stored["document"]):
                 return None
-            found = decode(json.loads(stored["document"]), _TYPES.get)
-            for measurement, size in found["entries"].items():
+            content = decode(json.loads(stored["document"]), _TYPES.get)
+            for measurement, size in content["entries"].items():
                 if entry_path(self.folder, measurement).stat().st_size != size:
                     return None
-            evaluation = cast(Evaluation, found["evaluation"])
+            evaluation = cast(Evaluation, content["evaluation"])
             cost = evaluation.cost.as_read(time.perf_counter() - started)
-            return replace(evaluation, cost=cost), found["measured_on"]
+            return replace(evaluation, cost=cost), content["measured_on"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -23,9 +23,9 @@ _LISTS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code: 0, 1 with one line on stderr, or 130 when interrupted."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    chosen = _parser().parse_args(given)
-    chosen.arguments = given
+    argv = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _parser().parse_args(argv)
+    chosen.arguments = argv
     run: Callable[[argparse.Namespace], None] = chosen.run
     try:
         run(chosen)
@@ -54,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("trajectory.svg"), metavar="FILE", help=".svg, .pdf or .png (default: %(default)s)"
     )
     figure.set_defaults(run=_figure)
-    for name, told in _LISTS.items():
-        listing = commands.add_parser(name, help=f"list {told}")
+    for name, description in _LISTS.items():
+        listing = commands.add_parser(name, help=f"list {description}")
         listing.add_argument("name", nargs="?", metavar="NAME", help="show this one with its parameters")
         listing.set_defaults(run=_list, which=name)
     return parser
@@ -105,8 +105,8 @@ def _list(chosen: argparse.Namespace) -> None:
     names = registry.names()
     for name in names:
         levels = registry.fact(name, "levels", ())
-        told = summary(registry, name, imports=not heavy) + (f" ({', '.join(levels)})" if levels else "")
-        print(f"{name:<{max(map(len, names))}}  {told}".rstrip())
+        description = summary(registry, name, imports=not heavy) + (f" ({', '.join(levels)})" if levels else "")
+        print(f"{name:<{max(map(len, names))}}  {description}".rstrip())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the lab and its store tell those who watch: a progress bar, a terminal summary."""
+"""What the executor and its store tell those who watch: a progress bar, a terminal summary."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def cached_config(source: ModelSource) -> Path | None:
         return folder / "config.json" if (folder / "config.json").is_file() else None
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(source.path, "config.json", revision=source.revision)
-    return Path(found) if isinstance(found, str) else None
+    path = try_to_load_from_cache(source.path, "config.json", revision=source.revision)
+    return Path(path) if isinstance(path, str) else None
 
 
 def _directory(source: ModelSource, folder: Path, memo: Path | None) -> Identity:
@@ -105,12 +105,12 @@ def _complete(source: ModelSource, folder: Path, indices: Iterable[str], names: 
 
 def _read_json(source: ModelSource, path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:
         raise ModelError(f"model {source.describe()}: {path.name} is not valid JSON ({problem})") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ModelError(f"model {source.describe()}: {path.name} is not a JSON object")
-    return found
+    return content
 
 
 def _digest(folder: Path, names: Iterable[str], memo: Path | None) -> str:

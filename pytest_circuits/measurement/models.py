@@ -45,9 +45,9 @@ def weight_bytes(source: ModelSource) -> int | None:
     if config is None:
         return None
     for pattern in ("*.safetensors", "*.bin"):
-        found = [path.stat().st_size for path in config.parent.glob(pattern)]
-        if found:
-            return sum(found)
+        sizes = [path.stat().st_size for path in config.parent.glob(pattern)]
+        if sizes:
+            return sum(sizes)
     return None
 
 
@@ -136,16 +136,16 @@ class Models:
         place = self._place(source)
         with self.lock:
             if place not in self._identities:
-                found = self._identify(source)
-                if found is None and not may_open:
+                identity = self._identify(source)
+                if identity is None and not may_open:
                     raise Offline(
                         f"model {source.describe()} has to be loaded to know which one it is, and nothing may be loaded now: "
                         "give a directory or a downloaded hub id, or run once without --circuits-offline"
                     )
-                if found is None:
+                if identity is None:
                     subject = self.subject(source)
-                    found = self._identify(source) or Identity(f"loaded:{subject.describe().fingerprint}:{subject.behaviour}", None)
-                self._identities[place] = found
+                    identity = self._identify(source) or Identity(f"loaded:{subject.describe().fingerprint}:{subject.behaviour}", None)
+                self._identities[place] = identity
             return self._identities[place]
 
     def subject(self, source: ModelSource) -> Any:
@@ -236,12 +236,12 @@ class Models:
     def _opened(self, source: ModelSource) -> Any:
         self._emit(Event("opening", source.describe()))
         try:
-            found, seconds = self._loaded(source)
+            subject, seconds = self._loaded(source)
         except BaseException:
             self._emit(Event("stopped", source.describe()))
             raise
         self._emit(Event("opened", source.describe(), seconds=seconds))
-        return found
+        return subject
 
     def _loaded(self, source: ModelSource) -> tuple[Any, float]:
         """The opened model, and how long it took."""
@@ -261,16 +261,16 @@ class Models:
 
     def _ingredients(self, source: ModelSource) -> tuple[Any, Any]:
         if source in self._provided:
-            made = self._call(source, self._provided[source], "the fixture")
+            loaded = self._call(source, self._provided[source], "the fixture")
         elif source.loader is not None:
             try:
                 function = load_object(source.loader)
             except OptionError as problem:
                 raise ModelError(f"model {source.describe()}: {problem}") from problem
-            made = self._call(source, function, f"the loader {source.loader}")
+            loaded = self._call(source, function, f"the loader {source.loader}")
         else:
             return str(Path(source.path).expanduser()) if source.path and source.path.startswith("~") else source.path, None
-        return made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        return loaded if isinstance(loaded, tuple) and len(loaded) == 2 else (loaded, None)
 
     def _call(self, source: ModelSource, function: Callable[[], Any], what: str) -> Any:
         try:

@@ -67,7 +67,7 @@ class Line:
 
 
 class Progress:
-    """A listener of the lab that shows what is being measured, how many of its examples are done (by the model calls that were made of
+    """A listener of the executor that shows what is being measured, how many of its examples are done (by the model calls that were made of
     those expected) and for how long; troubles become warnings as without it.
 
     Nothing is shown, and tqdm not imported, in the first half second of a measurement, so that short ones and stored results leave no
@@ -123,14 +123,14 @@ def _bar(event: Event, line: Line, number: int) -> Any:
     from importlib import import_module
 
     tqdm = import_module("tqdm").tqdm
-    made = type("Bar", (tqdm,), {"monitor_interval": 0})  # no second thread
+    bar_type = type("Bar", (tqdm,), {"monitor_interval": 0})  # no second thread
     columns = _columns(line)
     longest = max(12, columns - REST)
     words = event.what if len(event.what) <= longest else f"{event.what[: longest - 1]}…"
     counted = event.total > 0
     shape = "{desc}: {n_fmt}/{total_fmt} examples |{bar}| {elapsed}" if counted else "{desc} {elapsed}"
-    told = {"measuring": f"[{number}] {words}", "opening": f"opening {words}"}.get(event.kind, f"waiting for another process: {words}")
-    return made(total=event.total or None, desc=told, file=line, leave=False, bar_format=shape, ncols=columns, miniters=1)
+    label = {"measuring": f"[{number}] {words}", "opening": f"opening {words}"}.get(event.kind, f"waiting for another process: {words}")
+    return bar_type(total=event.total or None, desc=label, file=line, leave=False, bar_format=shape, ncols=columns, miniters=1)
 
 
 def _columns(line: Line) -> int:

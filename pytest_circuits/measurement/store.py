@@ -93,13 +93,13 @@ class Store:
         With `wait=False` raises `BusyError` instead of waiting for another's measurement. What `make` raises passes through and
         leaves neither an entry nor a lock.
         """
-        found = self.get(key)
-        if found is not None:
-            return found, True
+        entry = self.get(key)
+        if entry is not None:
+            return entry, True
         with self._lock(key, wait, request):
-            found = self.get(key)
-            if found is not None:
-                return found, True
+            entry = self.get(key)
+            if entry is not None:
+                return entry, True
             data = dump(make(), key=key, kind=kind, request=request)
             self._write(key, data)
         value = load(data, key)  # what a later run will read, so that both see the same

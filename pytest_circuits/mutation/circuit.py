@@ -30,19 +30,19 @@ class SpecCircuit:
     @property
     def units(self) -> set[str]:
         """All components of all sets."""
-        return {unit for one in self.sets.values() for unit in one}
+        return {unit for members in self.sets.values() for unit in members}
 
     def inside(self, of: str) -> list[str]:
         """Heads, MLPs or layers of the circuit: first those that cover most sets which no earlier one is in, then those in most sets."""
         units = [unit for unit in self._all(of) if self._members(unit)]
-        found: list[str] = []
+        chosen: list[str] = []
         open_sets = set(self.sets)
         while units:
             best = max(units, key=lambda u: (len(self._members(u) & open_sets), self._weight(u), -self._all(of).index(u)))
             units.remove(best)
-            found.append(best)
+            chosen.append(best)
             open_sets -= self._members(best)
-        return found
+        return chosen
 
     def outside(self, of: str) -> list[str]:
         """Heads, MLPs or layers without any component of the circuit, in a random order that is always the same."""
@@ -59,10 +59,10 @@ class SpecCircuit:
         return [unit for unit in self.universe.component_names if is_mlp(unit) == (of == "mlp")]
 
     def _members(self, unit: str) -> set[str]:
-        return {name for name, units in self.sets.items() if any(_within(one, unit) for one in units)}
+        return {name for name, units in self.sets.items() if any(_within(members, unit) for members in units)}
 
     def _weight(self, unit: str) -> int:
-        return sum(_within(one, unit) for units in self.sets.values() for one in units)
+        return sum(_within(members, unit) for units in self.sets.values() for members in units)
 
 
 def _within(unit: str, wanted: str) -> bool:

@@ -38,13 +38,13 @@ def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
         return [MutantReason(code="equivalent-by-design")]
     if result.equivalent:
         return [MutantReason(code="equivalent-here", arguments=_behaviour(result))]
-    found = [MutantReason(code="answers-changed", arguments=_behaviour(result))] if result.behaviour else []
+    codes = [MutantReason(code="answers-changed", arguments=_behaviour(result))] if result.behaviour else []
     units = result.mutation.units
     if units and not any(circuit.sets_of(unit) for unit in units):
         arguments = {"units": list(units), "sets": len(circuit.sets), "measured": circuit.own}
-        found.append(MutantReason(code="outside-the-sets", arguments=arguments))
+        codes.append(MutantReason(code="outside-the-sets", arguments=arguments))
     nearest = closest(result)
-    return [*found, MutantReason(code="no-number") if nearest is None else _bound_reason(*nearest)]
+    return [*codes, MutantReason(code="no-number") if nearest is None else _bound_reason(*nearest)]
 
 
 def _bound_reason(answer: Detection, share: float) -> MutantReason:

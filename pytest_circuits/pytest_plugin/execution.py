@@ -57,9 +57,9 @@ def _evaluated(claim: Claim, session: Session) -> tuple[Evaluation, Mapping[str,
     """The evaluation of a claim and what it was measured on, as it was stored, or made now and stored."""
     stored = session.stored_evaluations()
     key = None if stored is None else stored.key(claim)
-    found = None if stored is None else stored.get(key)
-    if found is not None:
-        return found
+    known = None if stored is None else stored.get(key)
+    if known is not None:
+        return known
     from ..baseline.entries import measured_on
     from ..claims.evaluation import evaluate_claim
     from ..claims.preflight import with_warnings

@@ -65,10 +65,10 @@ def _as_written(claim: ClaimRecord) -> Iterator[None]:
         ) from None
 
 
-def _merged(found: list[Curve]) -> list[Curve]:
+def _merged(pieces: list[Curve]) -> list[Curve]:
     """Several claims about the same curve as one."""
     merged: dict[tuple[str, tuple[CurvePoint, ...]], Curve] = {}
-    for curve in found:
+    for curve in pieces:
         key = curve.title, curve.points
         before = merged.get(key)
         merged[key] = curve if before is None else replace(before, claims=before.claims + curve.claims, lines=before.lines + curve.lines)

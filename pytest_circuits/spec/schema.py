@@ -87,8 +87,8 @@ def _property(prop: Property, definitions: Json) -> Json:
             schema["properties"][name] |= {"anyOf": [_inner(), claims]} if isinstance(extra, dict) and extra.get("claims") else _inner()
             schema["properties"][name].pop("claims", None)
     schema["properties"] = {
-        name: one if takes_lists(prop.parameters.model_fields[name].annotation) else _listable(one)
-        for name, one in schema.get("properties", {}).items()
+        name: part if takes_lists(prop.parameters.model_fields[name].annotation) else _listable(part)
+        for name, part in schema.get("properties", {}).items()
     }
     schema["description"] = summary(PROPERTIES, prop.name) or schema.get("description", "")
     definitions[prop.name] = schema
@@ -139,7 +139,7 @@ def _defaults(definitions: Json) -> Json:
             plain = {key: value for key, value in schema.items() if key != "default"}
             if plain not in options.setdefault(name, []):
                 options[name].append(plain)
-    merged = {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in sorted(options.items())}
+    merged = {name: variants[0] if len(variants) == 1 else {"anyOf": variants} for name, variants in sorted(options.items())}
     return {"type": "object", "additionalProperties": False, "properties": merged}
 
 
@@ -172,8 +172,8 @@ def _margin() -> Json:
 def _share_options(schema: Json, registry: Registry, key: str) -> None:
     """Refer to one definition, which says what each name of a registry is, wherever the schema lists all of them."""
     _replace(schema, registry.names(), {"$ref": f"#/$defs/{key}"})
-    told = ". ".join(f"{name}: {summary(registry, name, imports=False).rstrip('.')}" for name in registry)
-    schema["$defs"][key] = {"type": "string", "enum": registry.names(), "description": f"{told}."}
+    description = ". ".join(f"{name}: {summary(registry, name, imports=False).rstrip('.')}" for name in registry)
+    schema["$defs"][key] = {"type": "string", "enum": registry.names(), "description": f"{description}."}
 
 
 def _replace(schema: Any, names: list[str], reference: Json) -> None:

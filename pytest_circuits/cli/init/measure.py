@@ -1,4 +1,4 @@
-"""Measure the tasks, then the candidates, through the lab; put a bound on what can be told."""
+"""Measure the tasks, then the candidates; propose a bound where the interval allows one."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class FigureRenderer:
             raise OptionError(f"{path}: a figure is written as {', '.join(FORMATS)}; use one of these endings")
         if path.is_dir():
             raise OptionError(f"{path} is a folder; give the name of a file")
-        found = curves(report.claims)
-        if not found:
+        drawn = curves(report.claims)
+        if not drawn:
             raise OptionError(
                 "this report has no claim over a series of models: give a model `checkpoints` in the spec, and run it with --circuits-json"
             )
@@ -53,21 +53,21 @@ class FigureRenderer:
         except ImportError:
             raise OptionError("a figure needs matplotlib, which is not installed: pip install 'pytest-circuits[figure]'") from None
         with matplotlib.rc_context(_STYLE):
-            _save(_figure(found), path)
-        return len(found)
+            _save(_figure(drawn), path)
+        return len(drawn)
 
 
-def _figure(found: Sequence[Curve]) -> Any:
-    columns = min(COLUMNS, len(found))
-    rows = ceil(len(found) / columns)
+def _figure(drawn: Sequence[Curve]) -> Any:
+    columns = min(COLUMNS, len(drawn))
+    rows = ceil(len(drawn) / columns)
     figure = import_module("matplotlib.figure").Figure(figsize=(4.2 * columns, 2.9 * rows + 0.5), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for i, (axis, curve) in enumerate(zip(axes, found, strict=False)):
+    for i, (axis, curve) in enumerate(zip(axes, drawn, strict=False)):
         _panel(axis, curve, i)
-    for axis in axes[len(found) :]:
+    for axis in axes[len(drawn) :]:
         axis.set_visible(False)
     lines = import_module("matplotlib.lines")
-    used = [mark for mark in MARKS if any(point.mark == mark for curve in found for point in curve.points)]
+    used = [mark for mark in MARKS if any(point.mark == mark for curve in drawn for point in curve.points)]
     handles = [lines.Line2D([], [], linestyle="", color="black", markersize=6, label=mark, **MARKS[mark]) for mark in used]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
     return figure

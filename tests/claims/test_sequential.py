@@ -159,7 +159,7 @@ def test_a_measurement_without_a_bound_is_the_first_look(executor, question):
 
 @pytest.mark.parametrize(("grows", "parameters", "task", "told"), [
     (False, {}, IOI, "drawn is estimated on discovery examples"),
-    (True, {"split": "in_sample"}, IOI, "split: in_sample has none of its own"),
+    (True, {"split": "in_sample"}, IOI, "split: in_sample has no separate ones"),
     (True, {}, TaskSource.make("ioi", "file", "pairs.jsonl"), "'ioi' is from a file"),
     (True, {}, TaskSource.make("ioi", "loader", "a:b"), "'ioi' is from a loader"),
     (True, {}, TaskSource.make("ioi", "fixture", "pairs"), "'ioi' is handed over ready-made"),

@@ -27,9 +27,8 @@ def edited_logits(
 ) -> Tensor:
     """Logits of a batch under each of several replacement masks; rows are sets × examples, sets outermost.
 
-    masks: bool [sets, units], or [sets, T, units] where positions are replaced on their own, or [sets, batch, 1, units] where examples
-    differ in what is replaced.
-    Layers below `layer` are left out and `residual` [batch, T, d_model] taken as the stream before it.
+    masks: bool [sets, units], or [sets, T, units] to replace single positions, or [sets, batch, 1, units] to replace different units
+    on each example. Layers below `layer` are skipped; `residual` [batch, T, d_model] is the stream before it.
     """
     sets = len(masks)
 
@@ -51,7 +50,7 @@ def edited_logits(
 
 
 def replaced_masks(sets: Sequence[Sequence[int]], mode: str, units: int) -> Tensor:
-    """Which units each set has replaced: its own (`remove`), or all but its own (`keep`); bool [sets, units]."""
+    """The units that each set replaces: its members (`remove`), or all others (`keep`); bool [sets, units]."""
     if mode not in ("remove", "keep"):
         raise OptionError(f"unknown mode {mode!r}; {suggestion(mode, ('remove', 'keep'))}")
     masks = torch.zeros(len(sets), units, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""One prompt pair under ablation: what is asked of the model, and what it answers. Imports no torch."""
+"""One prompt pair under ablation, and the model's answer to it. Imports no torch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def single_prompt_kinds() -> list[str]:
 
 @dataclass(frozen=True)
 class TrialAnswer:
-    """What became of one prompt: whether the answer is right, the metric, the answer's log-probability in nats; `intact` is the model as
-    it is on the same prompt.
+    """The model's answer to one prompt: whether it is right, the metric, and its log-probability in nats. `intact` is the answer of the
+    intact model to the same prompt.
     """
 
     correct: bool
@@ -39,7 +39,7 @@ class TrialAnswer:
 
 @dataclass(frozen=True)
 class Trial:
-    """One prompt pair and what is done to the model: `units` are removed, or everything but them."""
+    """One prompt pair and an intervention: `units` are removed, or everything but them."""
 
     pair: PromptPair
     units: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Trial:
 
     @property
     def alike(self) -> tuple[Any, ...]:
-        """What trials have in common that are measured in one go."""
+        """The settings that trials of one measurement share."""
         return self.mode, self.kind, self.options, self.metric, self.scoring, self.stop
 
 
@@ -60,7 +60,7 @@ def trial_of(
     pair: PromptPair, remove: Sequence[str] | None, keep: Sequence[str] | None, kind: str, metric: str, options: Mapping[str, Any],
     like: Task | None,
 ) -> Trial:  # fmt: skip
-    """A trial as users write it: one of `remove` and `keep`, or neither for the intact model. Raises `OptionError`."""
+    """A trial from a user's arguments: one of `remove` and `keep`, or neither for the intact model. Raises `OptionError`."""
     if remove is not None and keep is not None:
         raise OptionError("give one of remove=… and keep=…, or neither for the intact model")
     if kind not in single_prompt_kinds():

@@ -62,11 +62,11 @@ class SampleSize:
 class Search:
     """A search for counterexamples, behind the estimate of a share of examples that hold.
 
-    `tried` counts the distinct examples; `counterexample` describes one that fails, or is None; `fails_at_most`
+    `searched` counts the distinct examples; `counterexample` describes one that fails, or is None; `fails_at_most`
     bounds, at the confidence of the estimate, the share of independent draws that fail.
     """
 
-    tried: int
+    searched: int
     counterexample: str | None
     fails_at_most: float
 
@@ -161,8 +161,8 @@ def decide(estimate: Estimate, bound: Bound, supply: SampleSize | None = None) -
 def _decide_search(estimate: Estimate, search: Search) -> Verdict:
     """One counterexample refutes, whatever share of examples holds; a search without one is not a proof."""
     if search.counterexample is not None:
-        return Verdict(REFUTED, "counterexample", {"searched": search.tried, "counterexample": search.counterexample})
-    arguments = {"searched": search.tried, "confidence": estimate.confidence, "fails_at_most": search.fails_at_most}
+        return Verdict(REFUTED, "counterexample", {"searched": search.searched, "counterexample": search.counterexample})
+    arguments = {"searched": search.searched, "confidence": estimate.confidence, "fails_at_most": search.fails_at_most}
     return Verdict(CERTIFIED, "no-counterexample", arguments)
 
 

@@ -39,7 +39,7 @@ def _compiled(module: nn.Module) -> str | None:
     if kind.__module__.startswith("torch._dynamo") and "_orig_mod" in module._modules:
         return "give the module that torch.compile was called with (its _orig_mod)"
     if module.__dict__.get("_compiled_call_impl") is not None:
-        return "open the model before module.compile() is called, in a copy of its own"
+        return "open a copy of the model on which module.compile() was not called"
     if hasattr(module.__dict__.get("forward"), "_torchdynamo_orig_callable"):
         return "remove the compiled forward (del module.forward), or open another copy of the model"
     return None

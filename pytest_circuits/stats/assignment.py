@@ -12,8 +12,8 @@ from .groups import Array, Ints, finite
 def concordance(a: ArrayLike, b: ArrayLike) -> Array:
     """Lin's concordance correlation of every column of a [n, k] with every column of b [n, m]: [k, m], in [−1, 1].
 
-    2·cov / (var + var' + (mean − mean')²) (Lin, A concordance correlation coefficient to evaluate reproducibility, 1989): 1 for equal
-    profiles only, so that heads of the same shape and another size are told apart. Two constant equal columns are 1, by definition.
+    2·cov / (var + var' + (mean − mean')²) (Lin, A concordance correlation coefficient to evaluate reproducibility, 1989): 1 only for
+    equal profiles, so that heads of the same shape but another size differ. Two constant equal columns are 1, by definition.
     """
     x, y = finite(a, "scores"), finite(b, "scores")
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):

@@ -14,7 +14,7 @@ def beyond_noise_rows(counts: Ints, a: Ints, b: Ints, sizes: Ints, p: float, fir
     The groups are split into halves, rows of `first` [R, G]. Across: the mean Jaccard of S_P of one model on one half with S_P of the other
     model on the other half. Within: the mean Jaccard of the two halves' sets of one model, over both models (the noise ceiling). Both
     sides of each comparison have half of the examples and share none, so that for two models with the same circuits across and within
-    are equal on average, whatever the noise.
+    are equal on average for any noise.
     """
     across, within = [], []
     for half in first:

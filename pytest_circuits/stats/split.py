@@ -20,11 +20,11 @@ interval is the single most extreme resample, and an exact interval for a bounde
 def split_by_group(groups: Sequence[str], share: float, seed: int, minimum: int = MIN_GROUPS) -> tuple[Ints, Ints]:
     """Sorted row numbers `(discovery, evaluation)`; no group is on both sides.
 
-    Which groups go where depends on the seed, the set of group names and their sizes, not on the order of the examples
+    The assignment depends on the seed, the set of group names and their sizes, not on the order of the examples
     nor on Python's hashing: groups are put in the order of a SHA-256 digest of seed and name. Among all sets of whole groups,
     one whose number of examples is nearest to `share` of all is chosen (subset sum; ties go to fewer discovery examples), by
     preferring groups that come first in that order. Where this would leave fewer than `minimum` groups on a side, the
-    smallest groups are first dealt out to both sides, `minimum` to each, and the rest is chosen as before.
+    smallest groups are first assigned to both sides in turn, `minimum` to each, and the rest is chosen as before.
 
     Raises `Invalid`, with the count, when there are fewer than 2·minimum groups; `OptionError` for a share outside (0, 1).
     """
@@ -50,7 +50,7 @@ def split_first(groups: Sequence[str], first: int | None, share: float, seed: in
 
 @lru_cache(maxsize=64)
 def _split(groups: tuple[str, ...], share: float, seed: int, minimum: int) -> tuple[Ints, Ints]:
-    """Every claim on a task asks for the same split."""
+    """Cached, since every claim on a task needs the same split."""
     codes, names = group_codes(groups)
     if len(names) < 2 * max(1, minimum):
         raise Invalid(

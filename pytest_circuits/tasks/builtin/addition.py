@@ -18,7 +18,7 @@ class Parameters(generated.Parameters):
 
 
 class Addition(generated.Generated):
-    """Sums, unpadded, scored by argmax over the whole number including that it ends.
+    """Sums, unpadded, scored by argmax over the whole number, which must also end there.
 
     The corrupt prompt has other operands with as many digits, and another sum with as many digits; that sum is the foil.
     Pairs with the same two operands, in either order, form a group.

@@ -72,9 +72,9 @@ class Parameters(generated.Parameters):
         Template | Annotated[list[Template], Field(min_length=1)], Field(description="sentences to use: a name or a list")
     ] = Field(default_factory=lambda: list(TEMPLATES))  # type: ignore[arg-type]
     target: Annotated[
-        Literal["capital", "state"], Field(description="what the answer is: the capital, or the state, which is only the first hop")
+        Literal["capital", "state"], Field(description="the answer: the capital, or the state, which is only the first hop")
     ] = "capital"
-    foils: Annotated[int, Field(ge=1, le=len(STATES) - 1, description="how many other capitals (or states) are wrong answers")] = 1
+    foils: Annotated[int, Field(ge=1, le=len(STATES) - 1, description="number of foils: other capitals (or states)")] = 1
 
 
 class Capitals(generated.Generated):

@@ -21,7 +21,7 @@ class Parameters(generated.Parameters):
     """Parameters of `copycolors`."""
 
     options: Annotated[
-        Options | Annotated[list[Options], Field(min_length=1)], Field(description="how many lettered colours: a number or a list")
+        Options | Annotated[list[Options], Field(min_length=1)], Field(description="number of lettered colours: a number or a list")
     ] = 4
 
 

@@ -69,5 +69,5 @@ def _prompt(numbers: list[int]) -> str:
 
 
 def _answer(numbers: list[int]) -> str:
-    """With a leading space, so that the answer begins with a token of its own in any tokenizer."""
+    """With a leading space, so that the answer begins a new token in any tokenizer."""
     return " " + " ".join([*map(str, numbers), "[END]"])

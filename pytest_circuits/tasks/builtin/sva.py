@@ -38,7 +38,7 @@ class Parameters(generated.Parameters):
 
     form: Annotated[
         Form | Annotated[list[Form], Field(min_length=1)],
-        Field(description="what stands between subject and verb, or before the subject: a name or a list"),
+        Field(description="forms of sentences: a name or a list"),
     ] = Field(default_factory=lambda: list(get_args(Form)))
 
 

@@ -71,19 +71,19 @@ def _number(value: Any, name: str, where: str) -> int:
     raise TaskError(f"{where}: {name} must be a token id, a whole number; got {value!r}")
 
 
-def decoder(name: str, beside: Path) -> Decode:
-    """Texts of a tokenizer's ids. `name` is a directory, relative to the folder `beside` or to the working directory, or a hub id.
+def decoder(name: str, folder: Path) -> Decode:
+    """Texts of a tokenizer's ids. `name` is a directory, relative to `folder` or to the working directory, or a hub id.
 
     The returned function raises `TaskError` for an id whose text is not encoded as that id.
     """
     from transformers import AutoTokenizer  # only where a file holds ids
 
-    local = beside / Path(name).expanduser()
+    local = folder / Path(name).expanduser()
     auto: Any = AutoTokenizer
     try:
         tokenizer = auto.from_pretrained(str(local) if local.is_dir() else name)
     except Exception as problem:  # transformers raises OSError, ValueError, KeyError and its own
-        raise TaskError(f"tokenizer: {name} cannot be opened, neither in {beside} nor as a hub id ({problem})") from None
+        raise TaskError(f"tokenizer: {name} cannot be opened, neither in {folder} nor as a hub id ({problem})") from None
 
     @cache
     def text_of(number: int) -> str | None:

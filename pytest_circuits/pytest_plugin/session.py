@@ -151,10 +151,11 @@ class Session:
         """The record of a claim that an unexpected exception stopped."""
         from ..claims.outcome import Evaluation
         from ..core.verdict import invalid
+        from ..errors import ReasonCode
         from ..measurement.cost import Cost
         from ..report.record import record_claim
 
-        evaluation = Evaluation(invalid("internal-error", message), None, Cost(), None, {"error": error})
+        evaluation = Evaluation(invalid(ReasonCode.INTERNAL_ERROR, message), None, Cost(), None, {"error": error})
         return record_claim(nodeid, claim, evaluation, seed=self.seed, passed=False)
 
     def baseline_reference(self, nodeid: str, claim: Claim) -> BaselineReference | None:

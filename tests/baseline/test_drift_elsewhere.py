@@ -105,7 +105,7 @@ MISTAKES = {
     ),
     "max_n in sample": (
         "drift: {of: {reuse: {task: addition, split: in_sample}}, against: released, max_n: 512}, at_most: 0.1, model: candidate",
-        83, "split: in_sample has none of its own"
+        83, "split: in_sample has no separate ones"
     ),
     "a drift without against over a series": (
         f"trajectory: {{of: {{drift: {{of: core}}}}, shape: spread}}, {ON_RUN}", 7, "needs against: NAME"

@@ -161,7 +161,7 @@ def test_the_run_that_writes_a_baseline_and_an_identical_rerun_agree(released, m
 
 
 def test_a_run_that_writes_what_is_missing_does_not_ask_for_it_to_be_written(released):
-    asked = "*1 claims are not in the baseline; --circuits-update-baseline=new adds them"
+    asked = "*1 claim is not in the baseline; --circuits-update-baseline=new adds it"
     released.run().stdout.fnmatch_lines([asked])
     result = released.run(NEW)
     result.stdout.no_fnmatch_line(asked)

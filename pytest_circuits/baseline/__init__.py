@@ -1,1 +1,1 @@
-"""Baselines: what a release was measured to be, as committed JSON beside each spec, and how a later model differs from it."""
+"""Baselines: the measurements of a release, committed as JSON next to each spec, and how a later model differs from them."""

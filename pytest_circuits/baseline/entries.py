@@ -1,4 +1,4 @@
-"""From the record of a claim to its entry in a baseline, and what has changed between an entry and a later record."""
+"""Baseline entries: made from the record of a claim, and compared with a later record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 
 
 def key_of(nodeid: str) -> str:
-    """An entry's name: the node id without the file."""
+    """The name of an entry: the node id without the file."""
     return nodeid.partition("::")[2]
 
 
@@ -28,7 +28,7 @@ def model_of(key: str) -> str:
 
 
 def measured_on(executor: Executor, claim: Claim) -> dict[str, Any]:
-    """Digests of the tokenizer (None where only loading tells) and of each task's encoded prompts, and versions. Measures nothing."""
+    """Digests of the tokenizer (None if known only by loading it) and of each task's encoded prompts, and versions. Measures nothing."""
     from .. import __version__
     from ..errors import CircuitsError
     from ..measurement.requests import Encode
@@ -48,12 +48,12 @@ def measured_on(executor: Executor, claim: Claim) -> dict[str, Any]:
 
 
 def payload_of(estimate: Estimate) -> dict[str, Any]:
-    """What the entry holds besides the number; why the claim stays open is part of it."""
+    """What the entry stores besides the estimate; includes why the claim is unsettled."""
     return {**estimate.payload, **({"unsettled": estimate.unsettled} if estimate.unsettled else {})}
 
 
 def entry_of(recorded: RecordedClaim) -> Entry | None:
-    """What a baseline holds of a claim; None of one that could not be measured, or that has no baseline."""
+    """What a baseline stores of a claim; None for a claim that was not measured or has no baseline."""
     record, on = recorded.record, recorded.measured_on
     if record.estimate is None or on is None or recorded.payload is None:
         return None
@@ -77,40 +77,40 @@ def entry_of(recorded: RecordedClaim) -> Entry | None:
 
 
 def definition_changes(then: Entry, now: Entry) -> list[str]:
-    """In what the claim itself differs, its bound apart, so that its numbers do not compare."""
+    """Definition changes that prevent a comparison; the bound does not count."""
     if then["property"] != now["property"]:
         return [f"the property was {then['property']} and is {now['property']}"]
     return parameter_changes(then["parameters"], now["parameters"])
 
 
 def data_changes(then: Entry, now: Entry) -> list[str]:
-    """In what the examples differ, as token ids: whatever the tokenizer's files say, equal ids are the same examples."""
+    """Differences between the examples as token ids: equal ids are the same examples, whatever the tokenizer's files say."""
     old, new = then["fingerprints"], now["fingerprints"]
     other = sorted(name for name, digest in new["data"].items() if old["data"].get(name) != digest)
     if not other:
         return []
-    return [f"the encoded prompts of {', '.join(other)} are not the same", *hints(then, now["fingerprints"]["tokenizer"])]
+    return [f"the encoded prompts of {', '.join(other)} differ", *hints(then, now["fingerprints"]["tokenizer"])]
 
 
 def hints(then: Entry, tokenizer: str | None) -> list[str]:
     """Why encoded prompts may differ."""
     before = then["fingerprints"]["tokenizer"]
-    return ["the tokenizer's files are not the same"] if before is not None and tokenizer is not None and before != tokenizer else []
+    return ["the tokenizer's files differ"] if before is not None and tokenizer is not None and before != tokenizer else []
 
 
 def version_changes(then: Entry, now: Mapping[str, Any]) -> list[str]:
-    """Whether measurements are still made in the same way."""
+    """The change of the measurement version, if any."""
     before, after = then["versions"].get("measurement"), now.get("measurement")
-    return [] if before == after else [f"measurements are made in another way since (version {before} then, {after} now)"]
+    return [] if before == after else [f"the measurement version changed ({before} then, {after} now)"]
 
 
 def changes(then: Entry, now: Entry) -> list[str]:
-    """Because of what `--circuits-update-baseline=changed` writes an entry anew: claim, bound, data, model, way of measuring."""
-    found = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
+    """Why `--circuits-update-baseline=changed` rewrites an entry: a change of claim, bound, data, model, precision or version."""
+    reasons = definition_changes(then, now) + data_changes(then, now) + version_changes(then, now["versions"])
     if then["bound"] != now["bound"]:
-        found.append("the bound is another")
+        reasons.append("the bound changed")
     if then["fingerprints"]["weights"] != now["fingerprints"]["weights"]:
-        found.append("the model is another")
+        reasons.append("the model changed")
     if then["versions"].get("dtype") != now["versions"].get("dtype"):
-        found.append("the precision is another")
-    return found
+        reasons.append("the precision changed")
+    return reasons

@@ -1,10 +1,11 @@
-"""Baseline files: where they are, how they are read and written."""
+"""Baseline files: their location and format, reading and writing."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -25,16 +26,16 @@ Entries = dict[str, dict[str, Any]]
 
 
 class BaselineError(CircuitsError):
-    """A baseline file cannot be read or written. Remedy: restore it from version control, or write it anew with the command given."""
+    """A baseline file cannot be read or written. Restore it from version control, or write it again with the command given."""
 
 
-def beside(spec: Path) -> Path:
-    """The baseline file of a spec: `core.circuits.yaml` has `core.circuits.baseline.json` in the same folder."""
+def path_for(spec: Path) -> Path:
+    """The baseline file of a spec: for `core.circuits.yaml`, `core.circuits.baseline.json` in the same folder."""
     return spec.with_name(spec.name.removesuffix(SUFFIX) + ENDING)
 
 
 def read(path: Path) -> Entries | None:
-    """The entries by node id below the file; None where there is no file. Raises `BaselineError` for anything that is no baseline."""
+    """The entries by node id without the file; None if the file does not exist. Raises `BaselineError` for any other content."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -42,33 +43,33 @@ def read(path: Path) -> Entries | None:
     except (OSError, UnicodeDecodeError) as problem:
         raise BaselineError(f"the baseline {path} cannot be read: {problem}") from None
     try:
-        content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+        content = json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_reject_duplicates)
     except ValueError as problem:
-        conflict = "; it has the marks of a merge conflict" if "<<<<<<<" in text else ""
+        conflict = "; it contains merge conflict markers" if "<<<<<<<" in text else ""
         raise BaselineError(f"the baseline {path} is not valid JSON ({problem}){conflict}: restore it from version control") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
         schema = content.get("schema") if isinstance(content, dict) else None
-        found = "it is no JSON object" if not isinstance(content, dict) else f"its schema is {schema!r}; {SCHEMA} is needed"
-        found = "it has no mapping 'claims'" if schema == SCHEMA else found
-        raise BaselineError(f"{path} is no baseline that this version can read ({found}); restore it from version control")
+        fault = "it is not a JSON object" if not isinstance(content, dict) else f"its schema is {schema!r}; {SCHEMA} is needed"
+        fault = "it has no mapping 'claims'" if schema == SCHEMA else fault
+        raise BaselineError(f"{path} is not a baseline that this version can read ({fault}); restore it from version control")
     for name, entry in content["claims"].items():
-        wrong = _fault(entry) or (None if "::" in name else "is not called as a test is, CLAIM::MODEL::…")
-        if wrong:
-            raise BaselineError(f"the baseline {path} is damaged: claim {name!r} {wrong}; restore it from version control")
-    found_entries: Entries = content["claims"]
-    return found_entries
+        entry_fault = _find_fault(entry) or (None if "::" in name else "is not named like a test, CLAIM::MODEL::…")
+        if entry_fault:
+            raise BaselineError(f"the baseline {path} is damaged: claim {name!r} {entry_fault}; restore it from version control")
+    entries: Entries = content["claims"]
+    return entries
 
 
 def write(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write a file whole or not at all; the same entries give the same bytes. Raises `OSError`."""
+    """Write a file atomically; the same entries give the same bytes. Raises `OSError`."""
     write_atomic(path, text_of({"schema": SCHEMA, "claims": entries}))
 
 
-def change(path: Path, make: Callable[[Entries], Entries]) -> bool:
-    """Replace the entries by `make(entries)` while no other process does the same. Whether the file's content changed."""
-    with _locked(path):
+def change(path: Path, update: Callable[[Entries], Entries]) -> bool:
+    """Replace the entries by `update(entries)`, under a lock. Returns whether the file's content changed."""
+    with _lock(path):
         before = read(path)
-        after = make(dict(before or {}))
+        after = update(dict(before or {}))
         if after == (before or {}):
             return False
         write(path, after)
@@ -76,8 +77,8 @@ def change(path: Path, make: Callable[[Entries], Entries]) -> bool:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Held by one process at a time; the lock is not left beside the spec."""
+def _lock(path: Path) -> Iterator[None]:
+    """Held by one process at a time; the lock file is in the temporary folder, not next to the spec."""
     from filelock import FileLock
 
     place = Path(tempfile.gettempdir(), f"pytest-circuits-{sha256(os.fsencode(path.resolve())).hexdigest()[:24]}.lock")
@@ -86,7 +87,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def text_of(content: Any) -> str:
-    """JSON with sorted keys, a line for each claim's field: short lists and mappings stay on one line, so that a diff reads well."""
+    """JSON with sorted keys and one line per field of a claim: short lists and mappings stay on one line, for readable diffs."""
     return _lines(content, 0) + "\n"
 
 
@@ -98,34 +99,34 @@ def _lines(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         items = [f"{json.dumps(key, ensure_ascii=False)}: {_lines(value[key], depth + 1)}" for key in sorted(value)]
     else:
-        items = [_lines(one, depth + 1) for one in value]
+        items = [_lines(item, depth + 1) for item in value]
     inner = f",\n{pad}".join(items)
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     return f"{opening}\n{pad}{inner}\n{end}{closing}"
 
 
-def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A mapping; a merge that kept both sides has a key twice, and one of them would be lost."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, _ in pairs if [one for one, _ in pairs].count(key) > 1)
-        raise ValueError(f"{twice!r} stands twice")
-    return found
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping. A merge that keeps both sides repeats a key, and one of the two values would be lost."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        duplicate = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"duplicate key {duplicate!r}")
+    return mapping
 
 
-def _fault(entry: Any) -> str | None:
+def _find_fault(entry: Any) -> str | None:
     if not isinstance(entry, dict):
-        return "is no mapping"
+        return "is not a mapping"
     missing = [key for key, kind in _FIELDS.items() if not isinstance(entry.get(key), kind)]
     if missing:
-        return f"has no {missing[0]!r} that makes sense"
+        return f"has no valid {missing[0]!r}"
     numbers = [entry.get("estimate"), *entry["interval"]]
-    if len(numbers) != 3 or not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers):
+    if len(numbers) != 3 or not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
         return "has no estimate with an interval"
     if not all(isinstance(units, list) and all(isinstance(unit, str) for unit in units) for units in entry["circuits"].values()):
-        return "has no 'circuits' that makes sense"
+        return "has no valid 'circuits'"
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..baseline.manager import OFF, BaselineManager, under_ci
+from ..baseline.manager import OFF, BaselineManager, ci_variable
 from ..core.sources import DTYPES
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def baseline_manager(config: pytest.Config) -> BaselineManager:
     mode, prune = config.getoption("circuits_update_baseline"), bool(config.getoption("circuits_prune_baseline"))
     place = _baseline_place(config)
     writes = [name for name, on in (("--circuits-update-baseline", mode), ("--circuits-prune-baseline", prune)) if on]
-    variable = under_ci(os.environ)
+    variable = ci_variable(os.environ)
     if writes and variable:
         raise pytest.UsageError(
             f"{writes[0]} is refused under continuous integration (the environment variable {variable} is set): a baseline is measured on "

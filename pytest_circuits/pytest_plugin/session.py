@@ -165,7 +165,7 @@ class Session:
         from ..baseline.entries import measured_on
 
         on = measured_on(self.executor(), claim)
-        return self.baselines.recorded(nodeid, self.shown(nodeid), claim.related, on["tokenizer"], on["versions"])
+        return self.baselines.reference(nodeid, self.shown(nodeid), claim.related, on["tokenizer"], on["versions"])
 
     def take(self, nodeid: str) -> list[RecordedClaim]:
         """The records of a test's claims, once."""

@@ -20,8 +20,8 @@ ENTRY = {
 }  # fmt: skip
 
 
-def test_a_file_has_a_place_beside_its_spec():
-    assert files.beside(Path("specs/core.circuits.yaml")) == Path("specs/core.circuits.baseline.json")
+def test_a_baseline_is_next_to_its_spec():
+    assert files.path_for(Path("specs/core.circuits.yaml")) == Path("specs/core.circuits.baseline.json")
 
 
 def test_the_same_entries_give_the_same_bytes_and_each_field_a_line(tmp_path):
@@ -43,26 +43,26 @@ def test_no_file_is_no_baseline(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "is not valid JSON"),
-        ('<<<<<<< HEAD\n{"schema": 1}\n=======\n', "marks of a merge conflict"),
-        ("[]", "it is no JSON object"),
+        ('<<<<<<< HEAD\n{"schema": 1}\n=======\n', "merge conflict markers"),
+        ("[]", "it is not a JSON object"),
         ('{"schema": 2, "claims": {}}', "its schema is 2; 1 is needed"),
-        ('{"schema": 1, "claims": []}', "is no baseline .*it has no mapping 'claims'"),
-        ('{"schema": 1, "claims": {"c::m": 3, "c::m": 4}}', "'c::m' stands twice"),
-        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "estimate": float("nan")}}}), "NaN is no number"),
-        (json.dumps({"schema": 1, "claims": {"c": ENTRY}}), "claim 'c' is not called as a test is"),
-        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "circuits": {"shared_set": "L0H1"}}}}), "has no 'circuits' that makes"),
-        ('{"schema": 1, "claims": {"c::m": 3}}', "claim 'c::m' is no mapping"),
-        (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "kept": None}}}), "claim 'c' has no 'kept' that makes sense"),
+        ('{"schema": 1, "claims": []}', "is not a baseline .*it has no mapping 'claims'"),
+        ('{"schema": 1, "claims": {"c::m": 3, "c::m": 4}}', "duplicate key 'c::m'"),
+        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "estimate": float("nan")}}}), "NaN is not a number"),
+        (json.dumps({"schema": 1, "claims": {"c": ENTRY}}), "claim 'c' is not named like a test"),
+        (json.dumps({"schema": 1, "claims": {"c::m": {**ENTRY, "circuits": {"shared_set": "L0H1"}}}}), "has no valid 'circuits'"),
+        ('{"schema": 1, "claims": {"c::m": 3}}', "claim 'c::m' is not a mapping"),
+        (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "kept": None}}}), "claim 'c' has no valid 'kept'"),
         (json.dumps({"schema": 1, "claims": {"c": {**ENTRY, "interval": [0.1, None]}}}), "no estimate with an interval"),
     ],
 )
-def test_a_damaged_file_is_refused_with_the_reason(tmp_path, text, told):
+def test_a_damaged_file_is_refused_with_the_reason(tmp_path, text, message):
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(files.BaselineError, match=told):
+    with pytest.raises(files.BaselineError, match=message):
         files.read(path)
     with pytest.raises(files.BaselineError):
         files.change(path, lambda entries: entries)
@@ -93,26 +93,26 @@ def test_numbers_are_rounded_to_six_digits_and_what_was_not_measured_makes_no_en
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "reasons"),
     [
         ({}, []),
         ({"estimate": 0.9, "verdict": "refuted"}, []),
         ({"parameters": {"p": 0.9}}, ["p was 0.8 and is 0.9"]),
         ({"property": "necessity"}, ["the property was reuse and is necessity"]),
-        ({"bound": {"at_least": 0.5}}, ["the bound is another"]),
-        ({"model_info": ("v", "float32")}, ["the model is another"]),
-        ({"model_info": ("w", "bfloat16")}, ["the precision is another"]),
+        ({"bound": {"at_least": 0.5}}, ["the bound changed"]),
+        ({"model_info": ("v", "float32")}, ["the model changed"]),
+        ({"model_info": ("w", "bfloat16")}, ["the precision changed"]),
         (
             {"measured_on": {"tokenizer": "u", "data": {"ioi": "e"}, "versions": {"measurement": 6}}},
-            ["the encoded prompts of ioi are not the same", "the tokenizer's files are not the same"],
+            ["the encoded prompts of ioi differ", "the tokenizer's files differ"],
         ),
         ({"measured_on": {"tokenizer": "u", "data": {"ioi": "d"}, "versions": {"measurement": 6}}}, []),
         (
             {"measured_on": {"tokenizer": "t", "data": {"ioi": "d"}, "versions": {"measurement": 7}}},
-            ["measurements are made in another way since (version 6 then, 7 now)"],
+            ["the measurement version changed (6 then, 7 now)"],
         ),
     ],
 )
-def test_what_counts_as_a_change(other, told):
+def test_what_counts_as_a_change(other, reasons):
     """Another number is none: it is what a later run is compared on. Nor are other tokenizer files that give the same ids."""
-    assert changes(entry_of(record()), entry_of(record(**other))) == told
+    assert changes(entry_of(record()), entry_of(record(**other))) == reasons

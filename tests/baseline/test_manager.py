@@ -44,7 +44,7 @@ def written(box):
 
 
 def test_what_was_measured_is_written_and_compared_with_in_the_next_run(written):
-    written.result.stdout.fnmatch_lines(["baseline s.circuits.baseline.json: 3 written, 0 left as they are, 1 not measured"])
+    written.result.stdout.fnmatch_lines(["baseline s.circuits.baseline.json: 3 written, 0 unchanged, 1 not measured"])
     found = entries(written)
     assert sorted(found) == KEYS
     assert {k: found[KEYS[0]][k] for k in ("estimate", "interval", "n", "verdict", "bound", "property")} == {
@@ -56,9 +56,9 @@ def test_what_was_measured_is_written_and_compared_with_in_the_next_run(written)
     before = (written.path / "s.circuits.baseline.json").read_bytes()
     result = written.run()
     assert (written.path / "s.circuits.baseline.json").read_bytes() == before, "a plain run writes nothing"
-    told = written.claims["first"]["baseline"]
-    assert (told["status"], told["same_model"], told["then"]["estimate"]) == ("compared", True, 0.5)
-    assert told["difference"]["value"] == 0 and not told["difference"]["beyond_noise"]
+    comparison = written.claims["first"]["baseline"]
+    assert (comparison["status"], comparison["same_model"], comparison["then"]["estimate"]) == ("compared", True, 0.5)
+    assert comparison["difference"]["value"] == 0 and not comparison["difference"]["beyond_noise"]
     result.stdout.fnmatch_lines(["*3 claims compared with the baseline: 0 moved by more than noise*the model is the same"])
 
 
@@ -144,11 +144,11 @@ def test_the_difference_is_held_against_noise_and_shown(written):
     found[KEYS[0]]["parameters"] |= {"value": 0.9, "low": 0.85, "high": 0.95}
     files.write(written.path / "s.circuits.baseline.json", found | {KEYS[0]: found[KEYS[0]] | {"verdict": "inconclusive"}})
     result = written.run()
-    told = written.claims["first"]["baseline"]["difference"]
+    comparison = written.claims["first"]["baseline"]["difference"]
     # distances from the values, .05 and .1 below and above, in quadrature
-    assert told["value"] == pytest.approx(0.4)
-    assert told["interval"] == pytest.approx([0.4 - 0.0125**0.5, 0.4 + 0.0125**0.5])
-    assert (told["how"], told["beyond_noise"]) == ("independent", True)
+    assert comparison["value"] == pytest.approx(0.4)
+    assert comparison["interval"] == pytest.approx([0.4 - 0.0125**0.5, 0.4 + 0.0125**0.5])
+    assert (comparison["how"], comparison["beyond_noise"]) == ("independent", True)
     result.stdout.fnmatch_lines(
         [
             "  first::tiny::swap: stated 0.500 → 0.900; inconclusive → certified",
@@ -169,7 +169,7 @@ def test_other_parameters_or_data_are_not_compared_and_what_changed_is_named(wri
     written.spec(SUITE)
     with (written.path / "pairs.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"clean": "w1 w2 w3", "corrupt": "w2 w2 w3", "answer": "w1", "foil": "w2"}) + "\n")
-    written.run().stdout.fnmatch_lines(["    cannot be compared: the encoded prompts of swap are not the same"])
+    written.run().stdout.fnmatch_lines(["    cannot be compared: the encoded prompts of swap differ"])
 
 
 def test_another_file_or_folder_can_be_compared_with_and_none_switches_it_off(written):

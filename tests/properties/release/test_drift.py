@@ -193,8 +193,8 @@ def test_a_run_that_writes_the_baseline_compares_what_does_not_compare_with_itse
 
 
 def test_the_release_says_why_prompts_may_differ():
-    with pytest.raises(Invalid, match=r"\(the tokenizer's files are not the same\)"):
-        drift(world(), replace(baseline(world(digest="other")), hints=("the tokenizer's files are not the same",)))
+    with pytest.raises(Invalid, match=r"\(the tokenizer's files differ\)"):
+        drift(world(), replace(baseline(world(digest="other")), hints=("the tokenizer's files differ",)))
 
 
 def test_a_wide_confidence_is_not_drawn_from_a_narrower_baseline():

@@ -66,8 +66,9 @@ def test_updating_with_new_on_another_model_does_not_make_it_the_release(release
     result.stdout.fnmatch_lines(
         [
             "baseline s.circuits.baseline.json: 0 written, 1 unchanged, 1 not written; the file did not change",
-            "ERROR: baseline s.circuits.baseline.json: moved::tiny::swap not written: the entries of 'tiny' were measured on weights weights of m*, "
-            "and this run measured weights of o*. Measure the release, with --circuits-model=tiny=RELEASE, or make this model the release*",
+            "ERROR: baseline s.circuits.baseline.json: moved::tiny::swap not written: the entries of 'tiny' were measured on "
+            "weights weights of m*, and this run measured weights of o*. Measure the release, "
+            "with --circuits-model=tiny=RELEASE, or make this model the release*",
         ]
     )
     released.run(NEW).assert_outcomes(passed=2)

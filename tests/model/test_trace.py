@@ -340,5 +340,5 @@ def test_an_enclosing_autocast_changes_nothing():
 
 @pytest.mark.parametrize("examples", [[True, False], np.array([True, False]), [0.7], ["0"], [None]], ids=str)
 def test_examples_are_numbers_not_masks(examples):
-    with pytest.raises(OptionError, match="by number, with a list"):
+    with pytest.raises(OptionError, match="selected by number"):
         open_model(tiny.model("llama")).attribute(tiny.task(), "atp", examples=examples)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
+from ..parameters import BootstrapParameters
 from ..protocol import Claim, Property
 from .gradient_vs_causal import GradientVsCausal, listed, measure_sides, tied
 from .parameters import GradientCausalParameters
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 GAP = 6  # the published rule for heroes and bloats, among 20 components
 
 
-class GradientAblationAgreement(GradientCausalParameters):
+class GradientAblationAgreement(BootstrapParameters, GradientCausalParameters):
     """Rank correlation over all components between a gradient ranking G and causal importance C.
 
     G: mean over discovery examples of the absolute score of `gradient` (`weight_gradient` is the paper's). C: mean
@@ -35,7 +36,6 @@ class GradientAblationAgreement(GradientCausalParameters):
     """
 
     correlation: Annotated[Literal["spearman", "kendall"], Field(description="spearman: ρ; kendall: τ-b")] = "spearman"
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:

@@ -9,9 +9,10 @@ from pydantic import AfterValidator, Field
 from ...core.units import head_mlp_split
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps, ask_all
+from ..parameters import ControlParameters
 from ..preflight import best_case
 from ..protocol import Claim, Property
-from ..steps.controls import Controls, control_rank, draw_control_sets, format_rank, known_control
+from ..steps.controls import NO_CONTROL, Controls, control_rank, draw_control_sets, format_rank, optional_control
 from ..steps.removal import ablation_request
 from .component_selection import SelectedSet, SetParameters, select
 from .gradient_vs_causal import listed
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
     Table = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def _control_name(name: str) -> str:
-    return name if name == "none" else known_control(name)
-
-
-class JointAblation(SetParameters):
+class JointAblation(ControlParameters, SetParameters):
     """Joint drop of a set of components: the effect of ablating all of them together, on evaluation examples.
 
     D(S) = accuracy intact − accuracy without S (`effect: accuracy`, accuracy points, in [−1, 1]), or the rise of the answer's
@@ -48,18 +45,16 @@ class JointAblation(SetParameters):
     effect: Annotated[Literal["accuracy", "loss"], Field(description="what ablation is measured by")] = "accuracy"
     control: Annotated[
         str,
-        AfterValidator(_control_name),
+        AfterValidator(optional_control),
         Field(description="none, or the random sets to compare with: c3, c3_parity, c3_any, c3_typed_layer …"),
     ] = "none"
-    draws: Annotated[int, Field(ge=20, description="random control sets")] = 49
-    control_seed: Annotated[int, Field(ge=0)] = 0
 
 
 def estimate(claim: Claim) -> Steps[Estimate]:
     """Select the set; ablate it, and the controls, on evaluation examples."""
     p: JointAblation = claim.parameters
     selected = yield from select(claim)
-    draws = Controls(None, []) if p.control == "none" else (yield from draw_control_sets(claim, selected.units, selected.universe))
+    draws = Controls(None, []) if p.control == NO_CONTROL else (yield from draw_control_sets(claim, selected.units, selected.universe))
     outcomes = yield from ask_all([ablation_request(claim, p.task, sets) for sets in ([selected.units], draws.sets) if sets])
     groups = selected.groups
     drops = [_drop(p, selected, outcome) for outcome in outcomes]

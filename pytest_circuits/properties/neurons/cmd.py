@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps
+from ..parameters import BootstrapParameters
 from ..protocol import Claim, Property
 from .curve_area import AreaParameters, area_estimate, measure_curves
 from .curve_grid import trapezoid
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from ..steps.curves import Array
 
 
-class Cmd(AreaParameters):
+class Cmd(BootstrapParameters, AreaParameters):
     """CMD = ∫ |1 − f| dp: the area between 1 and the faithfulness f over the share p of units kept. The lower the better.
 
     f(p) = (F(keep C) − F(∅)) / (F(M) − F(∅)) with F the mean metric on evaluation examples, C the first int(p·n) of n units ranked by
@@ -30,8 +29,6 @@ class Cmd(AreaParameters):
     Interval: bias-corrected bootstrap over evaluation groups, the curve recomputed as a ratio of means in each resample; approximate, and
     given the ranking.
     """
-
-    resamples: Annotated[int, Field(ge=200, description="bootstrap resamples")] = 2000
 
 
 def distance(gains: Array, whole: Array) -> Array:

@@ -51,8 +51,8 @@ class Trial:
     stop: Literal["digits"] | None = None
 
     @property
-    def alike(self) -> tuple[Any, ...]:
-        """The settings that trials of one measurement share."""
+    def batch_key(self) -> tuple[Any, ...]:
+        """Trials with the same key can be measured in one batch."""
         return self.mode, self.kind, self.options, self.metric, self.scoring, self.stop
 
 

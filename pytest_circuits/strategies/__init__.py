@@ -8,15 +8,15 @@ from pytest_circuits import strategies
 def test_pairs_have_two_names(pair): ...
 ```
 
-Everything is drawn through primitives of hypothesis, so that what fails shrinks: to the first template and words of a task, the smallest
-numbers, the fewest components. The only part of the package that imports hypothesis.
+Everything is drawn through primitives of hypothesis, so failing examples shrink: to the first template and words of a task, the smallest
+numbers, the fewest components. No other part of the package imports hypothesis at the top of a module.
 """
 
 from __future__ import annotations
 
 try:
     import hypothesis  # noqa: F401
-except ImportError as problem:  # an optional dependency
+except ImportError as problem:
     raise ImportError(f"pytest_circuits.strategies needs the package hypothesis: pip install hypothesis ({problem})") from problem
 
 from .decorator import for_all

@@ -1,4 +1,4 @@
-"""From a description of what can be drawn to a strategy."""
+"""Strategies from functions that draw, and the choices that such a function makes under hypothesis."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..tasks.grammar.draws import Draws, Picked
 T = TypeVar("T")
 
 
-class Drawing(Picked):
-    """Choices that hypothesis makes, replays and shrinks. `made` are those made so far."""
+class HypothesisChoices(Picked):
+    """Choices that hypothesis makes, replays and shrinks. `record` are those made so far."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         super().__init__()
         self._draw, self.record = draw, list[int | bool]()
 
     def pick(self, n: int) -> int:
-        """A number of hypothesis' choice; a single option is no choice."""
+        """A number that hypothesis chooses; with a single option there is no choice."""
         if n == 1:
             return 0
         self.record.append(self._draw(st.integers(0, n - 1)))
@@ -32,12 +32,12 @@ class Drawing(Picked):
         return bool(self.record[-1])
 
 
-class Replay(Picked):
-    """Choices that were made before. Raises `StaleError` where they do not fit any more."""
+class ReplayedChoices(Picked):
+    """Choices that were made before. Raises `StaleError` if they no longer fit."""
 
-    def __init__(self, made: tuple[Any, ...]) -> None:
+    def __init__(self, choices: tuple[Any, ...]) -> None:
         super().__init__()
-        self._left, self.record = list(made), list[int | bool]()
+        self._remaining, self.record = list(choices), list[int | bool]()
 
     def pick(self, n: int) -> int:
         """The next number."""
@@ -48,21 +48,21 @@ class Replay(Picked):
         return bool(self._next(lambda value: type(value) is bool))
 
     def _next(self, fits: Callable[[Any], bool]) -> Any:
-        if not self._left or not fits(self._left[0]):
+        if not self._remaining or not fits(self._remaining[0]):
             raise StaleError
-        self.record.append(self._left[0])
-        return self._left.pop(0)
+        self.record.append(self._remaining[0])
+        return self._remaining.pop(0)
 
 
 class StaleError(Exception):
-    """Choices were made for another grammar."""
+    """The choices were made for another grammar."""
 
 
 def strategy(draw: Callable[[Draws], T | None]) -> st.SearchStrategy[T]:
-    """A strategy for what `draw` makes of choices; choices of which it makes None are filtered out."""
+    """A strategy for the values of `draw`; None is filtered out."""
 
     @st.composite
-    def drawn(pick: Any) -> T | None:
-        return draw(Drawing(pick))
+    def values(draw_from: Any) -> T | None:
+        return draw(HypothesisChoices(draw_from))
 
-    return drawn().filter(lambda made: made is not None)  # type: ignore[return-value]
+    return values().filter(lambda value: value is not None)  # type: ignore[return-value]

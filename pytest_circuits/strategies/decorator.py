@@ -1,4 +1,4 @@
-"""`for_all`: a hypothesis test whose model calls are made in batches."""
+"""`for_all`: a hypothesis test whose model calls are measured in batches."""
 
 from __future__ import annotations
 
@@ -16,61 +16,59 @@ from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 
 from ..errors import CircuitsError
-from ..measurement.trials import LEDGER, Pending, TrialLedger
+from ..measurement.trial_ledger import LEDGER, PendingAnswer, TrialLedger
 
-ROUNDS = 40  # passes that only note what is asked for; what later ones would ask for is measured one by one
+ROUNDS = 40  # passes that only collect trials; trials of later passes are measured one by one
 Test = Callable[..., Any]
 
 
 def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
-    """`hypothesis.given`, with batches behind it: `@for_all(pair=prompt_pairs("ioi"))`.
+    """`hypothesis.given` with batched model calls: `@for_all(pair=prompt_pairs("ioi"))`.
 
-    Answers that the test asks of a model of the session (`circuits.model(…).answer(pair, remove=…)`) are first only noted, for all
-    examples that hypothesis generates, then measured together; then hypothesis runs as ever, and looks them up. So a hundred examples
-    cost a few forwards, and shrinking some more. The body may run several times for an example, and should do nothing
-    but ask and assert. `settings`, `seed`, `example`, profiles and the database work as for `given`. There is no deadline, which would
-    time model calls. Pairs that do not fit the model's tokenizer are filtered like a failed `assume`.
+    The answers that the test requests from a model of the session (`circuits.model(…).answer(pair, remove=…)`) are collected for all
+    examples that hypothesis generates, and measured together. Then hypothesis runs as usual and looks the answers up. A hundred examples
+    cost a few forward passes, and shrinking a few more. The body can run several times for an example, and should only request answers and
+    assert. `settings`, `seed`, `example`, profiles and the database work as for `given`. There is no deadline, since it would time model
+    calls. Pairs that do not fit the model's tokenizer are filtered like a failed `assume`.
     """
 
     def decorate(test: Test) -> Test:
         if inspect.iscoroutinefunction(test):
-            return given(**arguments)(test)  # which refuses it, or leaves it to a plugin that runs such tests
+            return given(**arguments)(test)  # refuses it, or leaves it to a plugin that runs such tests
 
         @wraps(test)
         def body(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             ledger = LEDGER.get()
-            if ledger is None or not ledger.noting:
-                return test(*args, **kwargs)  # what it returns should be None, and hypothesis looks
+            if ledger is None or not ledger.collecting:
+                return test(*args, **kwargs)  # hypothesis checks that it returns None
             try:
                 test(*args, **kwargs)
-            except Pending:
+            except PendingAnswer:
                 pass
             except UnsatisfiedAssumption:
                 raise
-            except (Exception, pytest.fail.Exception):  # a failure that the real run will find again
+            except (Exception, pytest.fail.Exception):  # a failure, which the real run will show again
                 ledger.failed = True
                 if ledger.shrinking:
                     raise
             return None
 
         drawn: Any = given(**arguments)(body)
-        if not hasattr(
-            drawn, "_hypothesis_internal_use_settings"
-        ):  # arguments that the test does not have, or none: it fails with the reason
+        if not hasattr(drawn, "_hypothesis_internal_use_settings"):  # wrong or missing arguments: the test fails with the reason
             return drawn  # type: ignore[no-any-return]
 
         @wraps(drawn)
         def run(*args: Any, **kwargs: Any) -> None:
             __tracebackhide__ = True
-            for name, value in vars(run).items():  # what settings, seed and example have put on the outside
+            for name, value in vars(run).items():  # set on the wrapper by settings, seed and example
                 if name.startswith(("_hypothesis", "hypothesis_")):
                     setattr(drawn, name, value)
-            _seeded(drawn)
+            _fix_seed(drawn)
             ledger = TrialLedger()
             token = LEDGER.set(ledger)
             try:
-                _noted(drawn, ledger, args, kwargs)
+                _measure_examples(drawn, ledger, args, kwargs)
                 drawn._hypothesis_internal_use_settings = settings(drawn._hypothesis_internal_use_settings, deadline=None)
                 drawn(*args, **kwargs)
             finally:
@@ -82,39 +80,39 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
     return decorate
 
 
-def _seeded(drawn: Any) -> None:
-    """One seed for all passes of this run, where nothing else decides it."""
+def _fix_seed(drawn: Any) -> None:
+    """Use one seed for all passes of this run, unless something else decides it."""
     chosen = drawn._hypothesis_internal_use_settings
     if drawn._hypothesis_internal_use_seed is None and not chosen.derandomize and hypothesis.core.global_force_seed is None:
         drawn._hypothesis_internal_use_seed = Random().getrandbits(64)
 
 
-def _noted(drawn: Any, ledger: TrialLedger, args: Any, kwargs: Any) -> None:
-    """Passes that only note, until all is known that the test asks for: first of what is generated, then, where that fails, of what
-    shrinking tries.
+def _measure_examples(drawn: Any, ledger: TrialLedger, args: Any, kwargs: Any) -> None:
+    """Passes that only collect trials and measure them, until all answers are known that the test requests: first for generated examples,
+    then, if one fails, for those that shrinking tries.
     """
-    own = drawn._hypothesis_internal_use_settings
-    if Phase.generate not in own.phases:
+    test_settings = drawn._hypothesis_internal_use_settings
+    if Phase.generate not in test_settings.phases:
         return
-    ledger.noting = True
+    ledger.collecting = True
     try:
         for shrinking in (False, True):
             ledger.shrinking = shrinking
-            if shrinking and not (ledger.failed and Phase.shrink in own.phases):
+            if shrinking and not (ledger.failed and Phase.shrink in test_settings.phases):
                 break
-            wanted = {Phase.explicit, Phase.generate, *([Phase.shrink] if shrinking else [])}
+            phases = {Phase.explicit, Phase.generate, *([Phase.shrink] if shrinking else [])}
             drawn._hypothesis_internal_use_settings = settings(
-                own, phases=[phase for phase in own.phases if phase in wanted], database=None, deadline=None, print_blob=False,
-                verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
+                test_settings, phases=[phase for phase in test_settings.phases if phase in phases], database=None, deadline=None,
+                print_blob=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
             )  # fmt: skip
             for _ in range(ROUNDS):
-                with suppress(Exception, pytest.fail.Exception):  # a failure, or no example that fits; the real run says so
+                with suppress(Exception, pytest.fail.Exception):  # a failure, or no example that fits; the real run reports it
                     drawn(*args, **kwargs)
                 try:
-                    if not ledger.settle():
+                    if not ledger.measure_collected():
                         break
-                except CircuitsError:  # of which example, the real run tells, where each is measured by itself
+                except CircuitsError:  # the real run reports the example, since it measures each by itself
                     return
     finally:
-        ledger.noting = False
-        drawn._hypothesis_internal_use_settings = own
+        ledger.collecting = False
+        drawn._hypothesis_internal_use_settings = test_settings

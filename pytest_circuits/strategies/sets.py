@@ -24,7 +24,7 @@ Sizes = int | str | tuple[int | str, int | str]
 
 @dataclass(frozen=True)
 class SetSpace:
-    """Sets that can be drawn: `least` to `most` units of the pool, and all of `including`; in the order of `units`."""
+    """The sets that can be drawn: `least` to `most` units of `pool`, and all of `including`; in the order of `units`."""
 
     units: tuple[str, ...]
     pool: tuple[str, ...]
@@ -33,12 +33,12 @@ class SetSpace:
     including: tuple[str, ...] = ()
 
     def draw(self, random: Draws) -> tuple[str, ...]:
-        """Simplest are the fewest and the first."""
+        """A set, in the order of `units`; the simplest has the fewest and first units."""
         chosen = {*self.including, *_subset(random, self.pool, self.least, self.most)}
         return tuple(unit for unit in self.units if unit in chosen)
 
     def __contains__(self, units: Collection[str]) -> bool:
-        """Whether such a set could be drawn."""
+        """Whether these units are a set that can be drawn."""
         more = set(units) - set(self.including)
         return len(units) == len(more) + len(self.including) and more <= set(self.pool) and self.least <= len(more) <= self.most
 
@@ -53,27 +53,27 @@ def set_space(
 ) -> SetSpace:
     """The sets of `size` components that lie `inside` one set and `outside` of another; `including` counts towards the size.
 
-    Raises `UnitError` for a name that is none of `units`, `OptionError` where no set of that size can be drawn.
+    Raises `UnitError` for a name that is not in `units`, `OptionError` if no set of that size can be drawn.
     """
     if of not in OF:
         raise OptionError(f"of says which components may be drawn; {suggestion(of, OF)}")
-    known, left_out, kept = set(units), _members(outside), _members(including)
+    known, excluded, included = set(units), _members(outside), _members(including)
     within = known if inside is None else _members(inside)
-    for name in (*within, *left_out, *kept):
+    for name in (*within, *excluded, *included):
         if name not in known:
-            raise UnitError(f"{name!r} is none of the {len(units)} components to draw from ({units[0]} … {units[-1]})")
-    both = sorted(kept & left_out)
+            raise UnitError(f"{name!r} is not one of the {len(units)} components to draw from ({units[0]} … {units[-1]})")
+    both = sorted(included & excluded)
     if both:
-        raise OptionError(f"{both[0]} is to be both included and left out")
+        raise OptionError(f"{both[0]} is in both including and outside")
     pool = tuple(
-        u for u in units if u in within and u not in left_out and u not in kept and of in ("any", "mlps" if is_mlp(u) else "heads")
+        u for u in units if u in within and u not in excluded and u not in included and of in ("any", "mlps" if is_mlp(u) else "heads")
     )
     least, most = _range(size, len(units))
-    if not len(kept) <= least <= most <= len(kept) + len(pool):
-        what = {"any": "components", "heads": "heads", "mlps": "MLPs"}[of]
-        where = f"there are {len(pool)} {what} to choose from" + (f" besides the {len(kept)} that are included" if kept else "")
+    if not len(included) <= least <= most <= len(included) + len(pool):
+        noun = {"any": "components", "heads": "heads", "mlps": "MLPs"}[of]
+        where = f"there are {len(pool)} {noun} to choose from" + (f" besides the {len(included)} that are included" if included else "")
         raise OptionError(f"sets of {least if least == most else f'{least} to {most}'} components cannot be drawn: {where}")
-    return SetSpace(tuple(units), pool, least - len(kept), most - len(kept), tuple(sorted(kept)))
+    return SetSpace(tuple(units), pool, least - len(included), most - len(included), tuple(sorted(included)))
 
 
 def _subset(random: Draws, pool: Sequence[str], least: int, most: int) -> list[str]:
@@ -89,22 +89,22 @@ def _members(units: Iterable[str]) -> set[str]:
 
 
 def _range(size: Sizes, total: int) -> tuple[int, int]:
-    several = size if isinstance(size, (tuple, list)) else (size, size)
-    if len(several) != 2:
-        raise OptionError(f"a range of sizes is two of them, such as (1, 3); got {size!r}")
-    low, high = several
-    least, most = (Size.parse(one).of(max(total, one if isinstance(one, int) else 0)) for one in (low, high))
+    ends = size if isinstance(size, (tuple, list)) else (size, size)
+    if len(ends) != 2:
+        raise OptionError(f"a range of sizes has two ends, such as (1, 3); got {size!r}")
+    low, high = ends
+    least, most = (Size.parse(end).of(max(total, end if isinstance(end, int) else 0)) for end in (low, high))
     if least > most:
-        raise OptionError(f"the sizes from {low} to {high} are none: the first must not be larger")
+        raise OptionError(f"the range of sizes from {low} to {high} is empty: the first must not be larger than the second")
     return least, most
 
 
 def component_names(universe: Any) -> tuple[str, ...]:
-    """The components of a `Universe`, of what has one (a `Subject`, what `circuits.model` returns), or a list of names itself."""
+    """The components of a `Universe`, of an object with one (a `Subject`, the result of `circuits.model`), or of a list of names."""
     anatomy = getattr(universe, "anatomy", universe)
-    found = getattr(anatomy, "universe", anatomy)
-    if isinstance(found, Universe):
-        return found.component_names
+    candidate = getattr(anatomy, "universe", anatomy)
+    if isinstance(candidate, Universe):
+        return candidate.component_names
     if isinstance(universe, (list, tuple)) and universe and all(isinstance(name, str) for name in universe):
         return tuple(universe)
     raise OptionError(f"components are drawn from a model, its universe or a list of names; got {type(universe).__name__}")
@@ -122,9 +122,9 @@ def component_sets(
     """Sets of heads and MLPs, as tuples of names in order.
 
     `universe`: a `Subject`, a model of the session, a `Universe` or a list of names. `size`: a count, a share of all components ("10%"), or
-    a range of either. `of`: any, heads or mlps. `including` are in every set, and count; so `component_sets(model, (2, 4),
-    including=circuit)` are supersets, and `inside=circuit` subsets. Shrinks towards fewer components, then to the first names. Raises
-    `OptionError` and `UnitError` where there is no such set.
+    a range of either. `of`: any, heads or mlps. `including` are in every set, and count towards the size: `component_sets(model, (2, 4),
+    including=circuit)` draws supersets, and `inside=circuit` draws subsets. Shrinks towards fewer components, then to the first names.
+    Raises `OptionError` and `UnitError` if there is no such set.
     """
     return strategy(set_space(component_names(universe), size, inside, outside, including, of).draw)
 
@@ -139,16 +139,16 @@ def circuits(
 ) -> st.SearchStrategy[tuple[str, ...]]:
     """Shared sets S_P of measured circuits, for drawn sizes K and shares P, as tuples of names.
 
-    `found`: scores, of which circuits of `size` (a range) are cut; or circuits that were cut already, then without `size`. `p`: a share or
-    a list. `beyond` and `without` add components from outside, and leave some out: supersets and subsets of S_P. Empty sets are not drawn.
-    Shrinks towards the smallest K, the first P and the least change. Raises `OptionError` for sizes and shares that are none.
+    `found`: attribution scores, from which circuits of `size` (a range) are cut; or circuits, without `size`. `p`: a share, or a list of
+    shares. `beyond` adds components from outside S_P (supersets), `without` leaves some out (subsets). Empty sets are not drawn. Shrinks
+    towards the smallest K, the first P and the smallest change. Raises `OptionError` for invalid sizes and shares.
     """
     cut = hasattr(found, "members")
     if cut != (size is None):
-        raise OptionError("size is for scores, of which circuits are cut; circuits have theirs: give one of both")
+        raise OptionError("size cuts circuits from scores, and circuits are cut already: give size with scores, and no size with circuits")
     sizes = range(0, 1) if size is None else range(*(_range(size, len(found.units))[i] + i for i in (0, 1)))
     shares: list[float] = list(p) if isinstance(p, Sequence) else [p]
-    changes = [_span(one, what) for one, what in ((beyond, "beyond"), (without, "without"))]
+    changes = [_span(value, name) for value, name in ((beyond, "beyond"), (without, "without"))]
 
     def draw(random: Draws) -> tuple[str, ...] | None:
         k, share = random.choice(sizes), random.choice(shares)
@@ -156,15 +156,17 @@ def circuits(
         others = [unit for unit in found.units if unit not in set(shared)]
         if changes[0][0] > len(others) or changes[1][0] > len(shared):
             return None
-        more, fewer = (_subset(random, one, low, min(high, len(one))) for one, (low, high) in zip((others, shared), changes, strict=True))
+        more, fewer = (
+            _subset(random, pool, low, min(high, len(pool))) for pool, (low, high) in zip((others, shared), changes, strict=True)
+        )
         members = {*shared, *more} - set(fewer)
         return tuple(unit for unit in found.units if unit in members) or None
 
     return strategy(draw)
 
 
-def _span(value: int | tuple[int, int], what: str) -> tuple[int, int]:
+def _span(value: int | tuple[int, int], name: str) -> tuple[int, int]:
     low, high = value if isinstance(value, (tuple, list)) else (value, value)
     if not 0 <= low <= high:
-        raise OptionError(f"{what} is a number of components, or a range of two; got {value!r}")
+        raise OptionError(f"{name} is a number of components, or a range such as (0, 2); got {value!r}")
     return low, high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import Invalid, ReasonCode
 from ...measurement.requests import Steps
-from ...measurement.trials import measured
+from ...measurement.trials import measure_trials
 from ..protocol import Claim
 from .example_table import ExampleTable
 from .for_all_parameters import ForAll
@@ -79,13 +79,13 @@ def search(table: ExampleTable, make: Make, effort: Effort, explicit: Sequence[E
 
     What was drawn is shrunk before examples of earlier runs are measured, so that the next run asks for the same batches.
     """
-    from ...strategies.search import save, saved
+    from ...strategies.search import save_examples, saved_examples
 
     key = database_key(table.claim)
     failing_explicit = [example for example in explicit if table.known[example] is False]
     drawn = [] if failing_explicit else table.failing()
     smallest = (yield from shrunk_example(table, make, effort, drawn[0])) if drawn else None
-    earlier = saved(make, effort, key)
+    earlier = saved_examples(make, effort, key)
     for example in earlier:
         yield from table.measure([example])
     still_failing = [example for example in earlier if table.known[example] is False]
@@ -94,8 +94,8 @@ def search(table: ExampleTable, make: Make, effort: Effort, explicit: Sequence[E
     elif still_failing and (smallest is None or still_failing[0].size < smallest.size):
         smallest = yield from fully_shrunk(table, make, effort, still_failing[0])
     if smallest is not None:  # by itself, as the next run will ask for it
-        yield from measured(table.claim.model, [table.trial(smallest)], table.fitting)
-    save(effort, key, smallest, earlier, table.known)
+        yield from measure_trials(table.claim.model, [table.trial(smallest)], table.fitting)
+    save_examples(effort, key, smallest, earlier, table.known)
     return earlier, smallest
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...ablation.trial import Trial, TrialAnswer
 from ...core.units import Universe
 from ...measurement.requests import Steps, freeze
-from ...measurement.trials import measured
+from ...measurement.trials import measure_trials
 from ..protocol import Claim
 from .for_all_parameters import ForAll
 
@@ -48,7 +48,7 @@ class ExampleTable:
         if not new:
             return
         trials = [self.trial(example) for example in new]
-        answers = yield from measured(self.claim.model, trials, self.fitting)
+        answers = yield from measure_trials(self.claim.model, trials, self.fitting)
         for example, trial in zip(new, trials, strict=True):
             answer = answers[trial]
             self.answers[example], self.known[example] = answer, holds(self.claim.parameters, answer)

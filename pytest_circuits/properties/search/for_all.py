@@ -26,20 +26,20 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         ) from None
     from hypothesis import Phase
 
-    from ...strategies.search import Effort, independent
+    from ...strategies.search import Effort, independent_draws
 
     p: ForAll = claim.parameters
     space = yield from prompt_space(claim)
     universe = yield from describe_model(claim)
     fixed, sets = yield from component_spaces(claim, universe)
-    effort = Effort.now(p.examples, f"for_all {p.seed} {p.split_seed}")
+    effort = Effort.of_profile(p.examples, f"for_all {p.seed} {p.split_seed}")
     if not effort.allows(Phase.generate):
         raise Invalid(
             f"the hypothesis profile {effort.profile!r} generates no examples: its phases lack 'generate'", code=ReasonCode.NO_SEARCH
         )
     make = example_maker(space, sets)
     table = ExampleTable(claim, space, universe, fixed, {}, {})
-    draws = independent(make, effort.examples, effort.seed)
+    draws = independent_draws(make, effort.examples, effort.seed)
     yield from measure_draws(table, make, effort, draws)
     yield from ask(PlanBoundary(claim.model, PLANNED))
     counts = check_competence(p, table, draws)

@@ -230,11 +230,11 @@ class CircuitsModel:
         hypothesis takes as a failed `assume`; `OptionError`, `UnitError` for what the model cannot do.
         """
         from ...ablation.trial import trial_of
-        from ...measurement.trials import answered
+        from ...measurement.trial_ledger import answer_trial
 
         executor = self.fixture._session.executor()
         task = None if like is None else executor.task(like)
-        return answered(executor, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
+        return answer_trial(executor, self.source, trial_of(pair, remove, keep, kind, metric, options, task))
 
     def circuits(self, task: TaskSource, **parameters: Any) -> TaskCircuits:
         """The per-example circuits of a task (`attribution`, `size`, `rounding` …), to ask properties of."""

@@ -82,8 +82,8 @@ def for_all(**arguments: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
 
 def _fix_seed(drawn: Any) -> None:
     """Use one seed for all passes of this run, unless something else decides it."""
-    chosen = drawn._hypothesis_internal_use_settings
-    if drawn._hypothesis_internal_use_seed is None and not chosen.derandomize and hypothesis.core.global_force_seed is None:
+    test_settings = drawn._hypothesis_internal_use_settings
+    if drawn._hypothesis_internal_use_seed is None and not test_settings.derandomize and hypothesis.core.global_force_seed is None:
         drawn._hypothesis_internal_use_seed = Random().getrandbits(64)
 
 

@@ -120,8 +120,8 @@ class Pass:
 
 def generate(make: Make, known: Known, effort: Effort) -> Pass:
     """A pass that generates examples and stops at the first that fails. Raises `Invalid` if a health check fails."""
-    chosen = settings(effort.base, phases=(Phase.generate,), database=None, **_QUIET)
-    return _run_pass(make, known, effort, chosen, None)
+    run_settings = settings(effort.base, phases=(Phase.generate,), database=None, **_QUIET)
+    return _run_pass(make, known, effort, run_settings, None)
 
 
 def shrink(make: Make, known: Known, effort: Effort, start: Example) -> Pass:
@@ -130,8 +130,10 @@ def shrink(make: Make, known: Known, effort: Effort, start: Example) -> Pass:
         return Pass(failing=start)
     database = InMemoryExampleDatabase()
     database.save(KEY + b".secondary", choices_to_bytes(start.choices))  # primary examples count as shrunk already
-    chosen = settings(effort.base, phases=(Phase.reuse, Phase.shrink), database=database, suppress_health_check=list(HealthCheck), **_QUIET)
-    shrunk = _run_pass(make, known, effort, chosen, KEY)
+    run_settings = settings(
+        effort.base, phases=(Phase.reuse, Phase.shrink), database=database, suppress_health_check=list(HealthCheck), **_QUIET
+    )
+    shrunk = _run_pass(make, known, effort, run_settings, KEY)
     return shrunk if shrunk.failing is not None else replace(shrunk, failing=start)
 
 
@@ -144,7 +146,7 @@ class _FailsError(Exception):
     pass
 
 
-def _run_pass(make: Make, known: Known, effort: Effort, chosen: settings, key: bytes | None) -> Pass:
+def _run_pass(make: Make, known: Known, effort: Effort, run_settings: settings, key: bytes | None) -> Pass:
     result = Pass()
 
     def draw(draws: Draws) -> Example | None:
@@ -162,7 +164,7 @@ def _run_pass(make: Make, known: Known, effort: Effort, chosen: settings, key: b
             result.failing = example  # the last one that hypothesis shows is the smallest
             raise _FailsError
 
-    run: Any = chosen(seed(effort.seed)(examples))
+    run: Any = run_settings(seed(effort.seed)(examples))
     if key is not None:
         run._hypothesis_internal_database_key = key  # as `hypothesis.find` does: under --hypothesis-seed tests have no key
     try:

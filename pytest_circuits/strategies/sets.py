@@ -34,8 +34,8 @@ class SetSpace:
 
     def draw(self, random: Draws) -> tuple[str, ...]:
         """A set, in the order of `units`; the simplest has the fewest and first units."""
-        chosen = {*self.including, *_subset(random, self.pool, self.least, self.most)}
-        return tuple(unit for unit in self.units if unit in chosen)
+        members = {*self.including, *_subset(random, self.pool, self.least, self.most)}
+        return tuple(unit for unit in self.units if unit in members)
 
     def __contains__(self, units: Collection[str]) -> bool:
         """Whether these units are a set that can be drawn."""
@@ -71,8 +71,8 @@ def set_space(
     least, most = _range(size, len(units))
     if not len(included) <= least <= most <= len(included) + len(pool):
         noun = {"any": "components", "heads": "heads", "mlps": "MLPs"}[of]
-        where = f"there are {len(pool)} {noun} to choose from" + (f" besides the {len(included)} that are included" if included else "")
-        raise OptionError(f"sets of {least if least == most else f'{least} to {most}'} components cannot be drawn: {where}")
+        available = f"there are {len(pool)} {noun} to choose from" + (f" besides the {len(included)} that are included" if included else "")
+        raise OptionError(f"sets of {least if least == most else f'{least} to {most}'} components cannot be drawn: {available}")
     return SetSpace(tuple(units), pool, least - len(included), most - len(included), tuple(sorted(included)))
 
 
@@ -130,7 +130,7 @@ def component_sets(
 
 
 def circuits(
-    found: Attribution | CircuitSet,
+    source: Attribution | CircuitSet,
     *,
     size: Sizes | None = None,
     p: float | Sequence[float] = 0.95,
@@ -139,28 +139,28 @@ def circuits(
 ) -> st.SearchStrategy[tuple[str, ...]]:
     """Shared sets S_P of measured circuits, for drawn sizes K and shares P, as tuples of names.
 
-    `found`: attribution scores, from which circuits of `size` (a range) are cut; or circuits, without `size`. `p`: a share, or a list of
+    `source`: attribution scores, from which circuits of `size` (a range) are cut; or circuits, without `size`. `p`: a share, or a list of
     shares. `beyond` adds components from outside S_P (supersets), `without` leaves some out (subsets). Empty sets are not drawn. Shrinks
     towards the smallest K, the first P and the smallest change. Raises `OptionError` for invalid sizes and shares.
     """
-    cut = hasattr(found, "members")
+    cut = hasattr(source, "members")
     if cut != (size is None):
         raise OptionError("size cuts circuits from scores, and circuits are cut already: give size with scores, and no size with circuits")
-    sizes = range(0, 1) if size is None else range(*(_range(size, len(found.units))[i] + i for i in (0, 1)))
+    sizes = range(0, 1) if size is None else range(*(_range(size, len(source.units))[i] + i for i in (0, 1)))
     shares: list[float] = list(p) if isinstance(p, Sequence) else [p]
     changes = [_span(value, name) for value, name in ((beyond, "beyond"), (without, "without"))]
 
     def draw(random: Draws) -> tuple[str, ...] | None:
         k, share = random.choice(sizes), random.choice(shares)
-        shared = (found if size is None else found.circuits(k)).shared(share)  # type: ignore[union-attr]
-        others = [unit for unit in found.units if unit not in set(shared)]
+        shared = (source if size is None else source.circuits(k)).shared(share)  # type: ignore[union-attr]
+        others = [unit for unit in source.units if unit not in set(shared)]
         if changes[0][0] > len(others) or changes[1][0] > len(shared):
             return None
         more, fewer = (
             _subset(random, pool, low, min(high, len(pool))) for pool, (low, high) in zip((others, shared), changes, strict=True)
         )
         members = {*shared, *more} - set(fewer)
-        return tuple(unit for unit in found.units if unit in members) or None
+        return tuple(unit for unit in source.units if unit in members) or None
 
     return strategy(draw)
 

@@ -167,11 +167,11 @@ def test_another_model_on_the_command_line_is_no_mistake_of_the_spec(load, tmp_p
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found_in_the_spec_with_its_place(load, name):
-    text, column, told = MISTAKES[name]
+    text, column, message = MISTAKES[name]
     with pytest.raises(SpecErrors) as caught:
         load(text)
     first = caught.value.errors[0]
-    assert told in first.problem
+    assert message in first.problem
     assert (first.line, first.column) == (11, column), str(first)
 
 
@@ -253,8 +253,8 @@ def test_a_circuit_that_is_another_one_by_name_only_is_told_with_how_to_compare_
     original = world(("L0H1", "L1H2"))
     moved = permuted(original, [2, 0, 3, 1])
     for how in (CIRCUIT, {}):
-        told = drift(moved, baseline(original, **how) if recorded else original, **how).details["notes"]
-        assert "heads are defined up to a permutation" in told[-1] and "match: function" in told[-1], how
+        message = drift(moved, baseline(original, **how) if recorded else original, **how).details["notes"]
+        assert "heads are defined up to a permutation" in message[-1] and "match: function" in message[-1], how
 
 
 def test_nothing_is_said_of_names_where_the_circuit_is_the_same_or_was_matched_by_function():

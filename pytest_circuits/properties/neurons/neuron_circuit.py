@@ -59,7 +59,7 @@ def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
     universe = yield from describe_model(claim)
     ranked = yield from rank_units(claim, space)
     names = ranked.top(_size(p, ranked))
-    nothing, kept, removed = yield from ask_all(
+    nothing, keep, remove = yield from ask_all(
         [
             empty_circuit_request(claim, space),
             unit_ablation_request(claim, space, [names]),
@@ -74,17 +74,17 @@ def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
         "strongest": list(names[:SHOWN]),
         "mean_metric": {
             "intact": mean_metric(base),
-            "kept": mean_metric(kept),
-            "removed": mean_metric(removed),
+            "kept": mean_metric(keep),
+            "removed": mean_metric(remove),
             "nothing": mean_metric(nothing),
         },
         "accuracy": base.accuracy,
-        "accuracy_kept": float(kept.correct.mean()),
-        "accuracy_removed": float(removed.correct.mean()),
+        "accuracy_kept": float(keep.correct.mean()),
+        "accuracy_removed": float(remove.correct.mean()),
         "accuracy_nothing": float(nothing.correct.mean()),
         **split.as_dict(),
     }
-    return CircuitEffects(effect, effect.gains(kept)[0], effect.gains(removed)[0], details)
+    return CircuitEffects(effect, effect.gains(keep)[0], effect.gains(remove)[0], details)
 
 
 def circuit_ratio(claim: Claim, quantity: Literal["faithfulness", "completeness"]) -> Steps[Estimate]:

@@ -56,7 +56,7 @@ def compare_values(p: Drift, release: Release, side: Side) -> Estimate:
     if crossed:
         notes.append("they only crossed the threshold, within noise: the interval assumes that both sets are fixed, so it is extended to 0")
     notes += [BY_NAME] if any(_no_head_stayed(now["sets"].get(name, ()), units) for name, units in sets.items()) else []
-    unsettled = next((f"{when}: {one['unsettled']}" for when, one in (("now", now), ("then", then)) if one["unsettled"]), None)
+    unsettled = next((f"{when}: {number['unsettled']}" for when, number in (("now", now), ("then", then)) if number["unsettled"]), None)
     return Estimate(value, interval, now["n"], p.confidence, kind, "drift", {**details, "notes": notes}, unsettled, dict(side.payload))
 
 

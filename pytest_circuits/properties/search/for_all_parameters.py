@@ -37,7 +37,7 @@ class CircuitOf(_Part):
     p: Annotated[Share, Field(description="share of examples whose circuit a component must be in")] = 0.95
 
     @model_validator(mode="after")
-    def _one(self) -> CircuitOf:
+    def _one_source(self) -> CircuitOf:
         if (self.units is None) == (self.task is None):
             raise ValueError("give a set of components as units: [...] or as task: NAME, not both")
         if self.units is not None and "p" in self.model_fields_set:
@@ -61,7 +61,7 @@ class Components(_Part):
     of: Annotated[Literal["any", "heads", "mlps"], Field(description="with size: which components may be drawn")] = "any"
 
     @model_validator(mode="after")
-    def _one(self) -> Components:
+    def _one_source(self) -> Components:
         keys = [name for name in ("units", "task", "size") if getattr(self, name) is not None]
         if len(keys) != 1:
             got = f", got {' and '.join(keys)}" if keys else ""

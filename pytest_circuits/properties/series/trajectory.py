@@ -70,13 +70,13 @@ def _estimate_from(p: Trajectory, points: Sequence[SeriesPoint], confidence_each
         "confidence_each": confidence_each,
     }
     try:
-        value, interval, where = SHAPES[p.shape](p, measured)
+        value, interval, decisive = SHAPES[p.shape](p, measured)
     except Invalid as problem:
         raise Invalid(str(problem), {**details, **problem.details}, code=problem.code) from None
     low, high = limits(p)
     interval = (interval[0] if low is None else max(low, interval[0]), interval[1] if high is None else min(high, interval[1]))
     concerned = [point for point in measured if concerns(p, point.at)]
-    details |= {"where": [point.model.name for point in where], "notes": _notes(p, points, missing, where, value)}
+    details |= {"where": [point.model.name for point in decisive], "notes": _notes(p, points, missing, decisive, value)}
     kinds = dict.fromkeys(point.result.kind for point in concerned if isinstance(point.result, Estimate))
     kind = f"simultaneous over {len([point for point in points if concerns(p, point.at)])} models (Bonferroni) of: {', '.join(kinds)}"
     n = min(point.result.n for point in concerned if isinstance(point.result, Estimate))
@@ -127,12 +127,12 @@ def _unsettled(points: Sequence[SeriesPoint]) -> str | None:
 
 
 def _notes(
-    p: Trajectory, points: Sequence[SeriesPoint], missing: Sequence[SeriesPoint], where: Sequence[SeriesPoint], value: float
+    p: Trajectory, points: Sequence[SeriesPoint], missing: Sequence[SeriesPoint], decisive: Sequence[SeriesPoint], value: float
 ) -> list[str]:
     unit = p.of.property.unit or "the property's own units"
     curve = ", ".join(f"{at_text(point.at)}: {point.value:.3f}" if point not in missing else f"{at_text(point.at)}: –" for point in points)
     lines = [f"{p.of.name} over {len(points)} models, in {unit}: {curve}"]
-    places = " and ".join(f"{point.value:.3f} at {at_text(point.at)}" for point in where)
+    places = " and ".join(f"{point.value:.3f} at {at_text(point.at)}" for point in decisive)
     lines.append(f"{SHAPE_MEANINGS[p.shape].format(at=at_text(p.at))}: {value:.3f} ({places})")
     if missing:
         names, last = ", ".join(point.model.name for point in missing), missing[-1]

@@ -217,6 +217,6 @@ def test_gradients_over_several_examples_do_not_mix_both_sides_of_the_split():
 def test_gradients_of_a_few_examples_are_pointed_out():
     spiky = table()
     spiky.gradient[[0, 1]] *= 400
-    told = settle(HIDDEN_HEROES, spiky).details["notes"][-1]
-    assert "1 of 100 discovery examples give" in told
+    message = settle(HIDDEN_HEROES, spiky).details["notes"][-1]
+    assert "1 of 100 discovery examples give" in message
     assert not any("depends on these few" in line for line in settle(HIDDEN_HEROES, table()).details["notes"])

@@ -179,8 +179,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_compare_is_invalid_and_says_why(name):
-    against, how, told = REFUSED[name]
-    with pytest.raises(Invalid, match=told):
+    against, how, message = REFUSED[name]
+    with pytest.raises(Invalid, match=message):
         drift(world(), against(), **how)
 
 

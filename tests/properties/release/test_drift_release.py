@@ -132,12 +132,12 @@ def test_changed_and_all_make_the_new_model_the_release_after_it_was_judged_agai
 @pytest.mark.parametrize("mode", [CHANGED, ALL])
 def test_a_baseline_that_comes_to_hold_two_models_is_warned_of_when_written_and_ever_after(released, mode):
     released.run(NEW)
-    told = (
+    message = (
         "WARNING: baseline s.circuits.baseline.json mixes weights of 'tiny': 1 of weights of m*, 1 of weights of o* "
         "(core::tiny::swap). Measure all of its claims on the release, with --circuits-update-baseline=all"
     ).replace("(", "[(]")
-    released.run(OTHER, mode, "-k", "core").stdout.fnmatch_lines([told])
-    released.run("-k", "moved").stdout.fnmatch_lines([told])
+    released.run(OTHER, mode, "-k", "core").stdout.fnmatch_lines([message])
+    released.run("-k", "moved").stdout.fnmatch_lines([message])
     assert "WARNING" not in released.run(ALL).stdout.str()
     assert "WARNING" not in released.run().stdout.str()
 
@@ -207,7 +207,7 @@ def test_an_entry_lent_compares_as_the_claims_own_does():
 
 
 @pytest.mark.parametrize(
-    ("changes", "how", "told"),
+    ("changes", "how", "message"),
     [
         ({"parameters": {"p": 0.9, "confidence": 0.95}}, {}, "the entry of 'core' is of another claim: p was 0.9 and is 0.8"),
         ({"property": "accuracy"}, {}, "accuracy then, reuse now"),
@@ -215,11 +215,11 @@ def test_an_entry_lent_compares_as_the_claims_own_does():
         ({"fingerprints": {"data": {"t": "another"}}}, {}, "the encoded prompts of task 't' are not those of the release"),
     ],
 )
-def test_an_entry_that_does_not_hold_what_drift_needs_is_refused_with_what_to_run_where(changes, how, told):
+def test_an_entry_that_does_not_hold_what_drift_needs_is_refused_with_what_to_run_where(changes, how, message):
     against = lent(baseline(world()), **changes)
     with pytest.raises(Invalid) as caught:
         drift(world(), against, **how)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).endswith(
         "on its own checkpoint (its entries are of weights old, and this model has weights), with pytest there"
     )

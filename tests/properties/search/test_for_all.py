@@ -167,9 +167,9 @@ def test_an_explicit_example_of_a_set_that_the_claim_is_not_about_refutes_nothin
     if judged == "invalid":
         assert record["verdict"] == "invalid" and "'L9H0' does not exist" in record["reason"]
         return
-    told = " ".join(record["details"]["notes"])
+    message = " ".join(record["details"]["notes"])
     assert (record["verdict"] == "refuted") is (judged is True)
-    assert ("the claim is not about the set" in told) is (judged is False)
+    assert ("the claim is not about the set" in message) is (judged is False)
 
 
 def test_what_was_measured_once_is_not_measured_again(project):

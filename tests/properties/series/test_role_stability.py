@@ -153,7 +153,7 @@ def test_models_that_cannot_do_the_task_fail_or_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("tables", "parameters", "told"),
+    ("tables", "parameters", "message"),
     [
         ([table(BASE)] * 2, {}, "needs at least 3, and 's@1' is a series of 2: give the model `checkpoints`"),
         ([table(BASE), table(BASE), table(np.zeros(N), BASE, noise=0.0)], {}, "'s@2' cannot be measured .*: no ablation changes the loss"),
@@ -166,9 +166,9 @@ def test_models_that_cannot_do_the_task_fail_or_are_left_out():
         ([table(BASE, seed=i) for i in range(3)], {"gap": 20}, "the ranks of 20 components differ by at most 19, so gap: 20"),
     ],
 )
-def test_what_cannot_be_compared_is_invalid(tables, parameters, told):
+def test_what_cannot_be_compared_is_invalid(tables, parameters, message):
     """With the model and the arithmetic."""
-    with pytest.raises(Invalid, match=told):
+    with pytest.raises(Invalid, match=message):
         run(tables, **parameters)
 
 

@@ -196,7 +196,7 @@ BAD = Invalid("no behaviour")
 
 
 @pytest.mark.parametrize(
-    ("points", "parameters", "told"),
+    ("points", "parameters", "message"),
     [
         (
             [CURVE[0], BAD, CURVE[1]],
@@ -219,9 +219,9 @@ BAD = Invalid("no behaviour")
         ([(float("nan"), 0.0, 1.0), BAD], {}, "invalid for all 2 models"),
     ],
 )
-def test_what_cannot_be_judged_is_invalid_with_the_reason(bench, points, parameters, told):
+def test_what_cannot_be_judged_is_invalid_with_the_reason(bench, points, parameters, message):
     """Never a verdict from what is left."""
-    with pytest.raises(Invalid, match=told) as caught:
+    with pytest.raises(Invalid, match=message) as caught:
         run(bench, points, **parameters)
     assert "NaN" not in str(caught.value)
 
@@ -264,7 +264,7 @@ def test_the_range_follows_from_that_of_the_inner_property(bench, register, shap
 
 
 @pytest.mark.parametrize(
-    ("given", "told", "place"),
+    ("given", "message", "place"),
     [
         ({"of": {"stated": {"shift": "x"}}, "shape": "no_drop"}, "valid number", ("of", "stated", "shift")),
         ({"of": {"stated": {"nope": 1}}, "shape": "no_drop"}, "Extra inputs", ("of", "stated", "nope")),
@@ -279,9 +279,9 @@ def test_the_range_follows_from_that_of_the_inner_property(bench, register, shap
         ({"of": {"stated": {}}, "shape": "emerges_by", "at": float("inf")}, "finite", ("at",)),
     ],
 )
-def test_parameters_that_do_not_fit_are_refused_at_their_place(bench, given, told, place):
+def test_parameters_that_do_not_fit_are_refused_at_their_place(bench, given, message, place):
     """Also inside `of`."""
-    with pytest.raises(ValidationError, match=told) as caught:
+    with pytest.raises(ValidationError, match=message) as caught:
         Trajectory.model_validate(given)
     assert caught.value.errors()[0]["loc"] == place
 

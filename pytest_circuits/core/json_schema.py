@@ -63,9 +63,9 @@ class _Sharing:
                 self.counts[self._text(part)] += 1
         for part in (*existing.values(), top):
             self._count_inside(part)
-        own = {name: self._rewritten_inside(name, part) for name, part in existing.items()}
+        named = {name: self._rewritten_inside(name, part) for name, part in existing.items()}
         rewritten = self._rewritten_inside("", top)
-        definitions = {**own, **self.definitions}
+        definitions = {**named, **self.definitions}
         return {**rewritten, "$defs": {name: definitions[name] for name in sorted(definitions)}}
 
     def _count(self, part: Any) -> None:

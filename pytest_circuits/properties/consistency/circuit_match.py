@@ -113,11 +113,11 @@ def estimate(claim: Claim) -> Steps[Estimate]:
     frequency = dict(zip(units, circuits.members.mean(0), strict=True))
     details = {
         "circuit": parameters.circuit,
-        "found": set_details([unit for unit, found, _ in pairs if found], universe),
+        "found": set_details([unit for unit, present, _ in pairs if present], universe),
         "known": set_details([unit for unit, _, expected in pairs if expected], universe),
-        "both": [unit for unit, found, expected in pairs if found and expected],
-        "missing": [unit for unit, found, expected in pairs if expected and not found],
-        "extra": [unit for unit, found, expected in pairs if found and not expected],
+        "both": [unit for unit, present, expected in pairs if present and expected],
+        "missing": [unit for unit, present, expected in pairs if expected and not present],
+        "extra": [unit for unit, present, expected in pairs if present and not expected],
         "measures": {name: float(measure(circuit.mask[None], known)[0]) for name, measure in MEASURES.items()},
         "chance": chance,
         "frequency_of_known": {unit: round(float(frequency[unit]), 4) for unit, _, expected in pairs if expected},
@@ -254,10 +254,10 @@ BINARY_MEASURES = ("contains", "excludes")
 
 
 def _notes(parameters: CircuitMatch, details: dict[str, Any]) -> list[str]:
-    found, known, chance = details["found"], details["known"], details["chance"]
+    measured, known, chance = details["found"], details["known"], details["chance"]
     what = f"shared set (P = {parameters.p:g})" if parameters.circuit == "shared" else "mean circuit"
     lines = [
-        f"{what} of {found['size']} components ({found['heads']} heads, {found['mlps']} MLPs) has {len(details['both'])} of the "
+        f"{what} of {measured['size']} components ({measured['heads']} heads, {measured['mlps']} MLPs) has {len(details['both'])} of the "
         f"{known['size']} known ones; random sets with as many heads and MLPs: {chance['overlap']:.2f} on average, "
         f"as many or more with probability {chance['p_at_least']:.3g}",
     ]

@@ -68,9 +68,9 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         check_unseen_prompts(source, task, parameters.split)
         if parameters.normalised:
             check_distinct_prompts([source, task])
-    own = task.shared if source_name != name and isinstance(task, SharedSetTask) else ()
+    own_set = task.shared if source_name != name and isinstance(task, SharedSetTask) else ()
     requests = [ablation_request(claim, name, [source.shared])]
-    requests += [ablation_request(claim, name, [own])] if own else []
+    requests += [ablation_request(claim, name, [own_set])] if own_set else []
     requests += [ablation_request(claim, source_name, [source.shared])] if parameters.normalised else []
     removed, *rest = yield from ask_all(requests)
     value, interval, kind, parts = _drop(parameters, task, source, removed, rest[-1] if parameters.normalised else None)
@@ -94,7 +94,7 @@ def estimate(claim: Claim) -> Steps[Estimate]:
         f"accuracy on {n} evaluation examples of {name}: intact {accuracy:.3f}, without that set {without:.3f}",
     ]
     if source_name != name:
-        notes += _own_set(details, source, task, rest[0] if own else None, universe)
+        notes += _own_set(details, source, task, rest[0] if own_set else None, universe)
     if parameters.normalised:
         notes.append(f"row-normalised: removing the set costs its own task {source_name} {parts['own_drop']:.3f}")
     return Estimate(value, interval, n, parameters.confidence, kind, "cross_task_ablation", details | {"notes": notes})
@@ -131,9 +131,14 @@ def _drop(
     value, ends = interval(task, removed)
     if removed_at_source is None:
         return value, ends, "betting interval over groups", {}
-    own = interval(source, removed_at_source)
-    normalised, limits = ratio((value, ends), own, f"what removing the set costs its own task {source.name!r}")
-    return normalised, limits, "contrast of two betting intervals over groups", {"own_drop": own[0], "own_drop_interval": list(own[1])}
+    drop = interval(source, removed_at_source)
+    normalised, limits = ratio((value, ends), drop, f"what removing the set costs its own task {source.name!r}")
+    return (
+        normalised,
+        limits,
+        "contrast of two betting intervals over groups",
+        {"own_drop": drop[0], "own_drop_interval": list(drop[1])},
+    )
 
 
 def _own_set(details: dict[str, Any], source: SharedSetTask, task: CompetentTask, removed: Outcome | None, universe: Universe) -> list[str]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.metric_names import COMPARISONS
-from ..core.units import Universe
+
+if TYPE_CHECKING:
+    from ..core.units import Universe
 
 ASSUMED_BATCH = 128  # examples a call, where no batch size is given
 

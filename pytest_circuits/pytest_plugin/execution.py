@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..claims.replication import replication_warnings
 from ..core.claim import Claim
 from ..core.sources import ModelSource
 from ..core.verdict import CERTIFIED, INCONCLUSIVE, INVALID
@@ -63,6 +62,7 @@ def _evaluated(claim: Claim, session: Session) -> tuple[Evaluation, Mapping[str,
     from ..baseline.entries import measured_on
     from ..claims.evaluation import evaluate_claim
     from ..claims.preflight import with_warnings
+    from ..claims.replication import replication_warnings
 
     executor = session.executor()
     with executor.traced() as trace:

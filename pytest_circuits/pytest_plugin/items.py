@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..claims.replication import reseed_claim
 from ..core.claim import Claim, MarkSpec
 from ..errors import CircuitsError, SpecError
-from ..spec.load import load_suite
 from .execution import ClaimFailed, ClaimInvalid, run
 from .keys import STATE
 
@@ -37,6 +35,9 @@ class SpecFile(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """One collector for each claim. A wrong spec is a collection error: nothing of the session is run."""
+        from ..claims.replication import reseed_claim  # here, so that a spec next to the tests that run costs nothing
+        from ..spec.load import load_suite
+
         state = self.config.stash[STATE]
         try:
             suite = load_suite(self.path, models=state.overrides, unknown="ignore")

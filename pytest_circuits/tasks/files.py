@@ -9,19 +9,19 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from ..errors import TaskError
 from .base import PromptPair, Task
-from .datasets import arc, mib
-from .datasets import eap as eap_data
-from .datasets.published import Offers, assembled
 from .records import pair_from, refuse_degenerate
 
+if TYPE_CHECKING:
+    from .datasets.published import Offers
+
 OPTIONS = {"seed": "arc", "counterfactual": "mib", "tokenizer": "eap"}  # parameter → the format that has it
-Reader = Callable[[Any, str], Offers]
+Reader = Callable[[Any, str], "Offers"]
 
 
 class Parameters(BaseModel):
@@ -78,6 +78,8 @@ def read(path: str | Path, parameters: Parameters | None = None, name: str | Non
     provenance = {"file": path.name, **chosen.model_dump(mode="json", exclude_none=True)}
     if chosen.format != "pairs":
         provenance["data"] = hashlib.sha256(content.encode()).hexdigest()
+        from .datasets.published import assembled  # here, so that collecting specs does not import the formats
+
         return assembled(name or path.stem, str(path), offers, chosen.n, chosen.scoring, chosen.stop, provenance)
     pairs = [pair for offer in offers for pair in offer]
     refuse_degenerate(pairs, str(path))
@@ -89,12 +91,18 @@ def read(path: str | Path, parameters: Parameters | None = None, name: str | Non
 
 def _reader(chosen: Parameters, path: Path) -> Reader:
     if chosen.format == "arc":
+        from .datasets import arc
+
         return partial(arc.offers, seed=chosen.seed or 0)
     if chosen.format == "mib":
+        from .datasets import mib
+
         return partial(mib.offers, counterfactual=chosen.counterfactual)
     if chosen.format == "eap":
-        decode = None if chosen.tokenizer is None else eap_data.decoder(chosen.tokenizer, path.absolute().parent)
-        return partial(eap_data.offers, decode=decode)
+        from .datasets import eap
+
+        decode = None if chosen.tokenizer is None else eap.decoder(chosen.tokenizer, path.absolute().parent)
+        return partial(eap.offers, decode=decode)
     return _written
 
 

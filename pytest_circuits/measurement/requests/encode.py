@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ...core.sources import TaskSource
-from ...mutants.base import intact
 from ..cost_model import Passes
 from ..example_selection import Rows
 from .base import Inputs, TaskRequest
@@ -36,7 +35,7 @@ class Encode(TaskRequest["Encoded"]):
 
     def canonical(self) -> Self:
         """A mutant reads prompts as the model does that it is made from."""
-        return replace(self, model=intact(self.model))
+        return replace(self, model=replace(self.model, mutation=None))
 
     def inputs(self, session: MeasuringSession) -> Inputs:
         """Model, tokenizer and task; token ids do not depend on the precision. Not stored where the tokenizer is only known by loading."""

@@ -1,4 +1,4 @@
-"""The command `pytest-circuits`: a first spec for a model, the JSON Schema of specs, lists of what specs can name, figures of reports."""
+"""The command `pytest-circuits`: write a first spec, print JSON Schemas, list what specs can name, draw figures of reports."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .init import command
 _LISTS = {
     "properties": "what a claim can assert",
     "tasks": "built-in tasks",
-    "methods": "attribution methods, with the levels that they work at",
-    "ablations": "what ablated units can be replaced with",
-    "mutants": "damages that --circuits-mutate can do",
+    "methods": "attribution methods, with the levels they support",
+    "ablations": "replacements for ablated units",
+    "mutants": "mutation operators for --circuits-mutate",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code: 0, 1 with one line on stderr, or 130 when interrupted."""
+    """Run the command. Returns the exit code: 0, 1 after an error (one line on stderr), or 130 when interrupted."""
     argv = sys.argv[1:] if arguments is None else list(arguments)
     chosen = _parser().parse_args(argv)
     chosen.arguments = argv
@@ -39,24 +39,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pytest-circuits", description="Help for writing specs; the specs themselves are run by pytest.")
+    parser = argparse.ArgumentParser(prog="pytest-circuits", description="Tools for writing specs; pytest runs them.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    first = commands.add_parser("init", help="measure a model on a few tasks, and write a spec with bounds that it meets")
+    first = commands.add_parser("init", help="measure a model on a few tasks, and write a spec with bounds that the model meets")
     command.add_arguments(first)
     first.set_defaults(run=command.run)
     schema = commands.add_parser("schema", help="print the JSON Schema of spec files, or of the JSON report")
-    schema.add_argument("--report", action="store_true", help="the schema of what --circuits-json writes")
-    schema.add_argument("--out", type=Path, metavar="FILE", help="write it to a file instead")
+    schema.add_argument("--report", action="store_true", help="print the schema of the report that --circuits-json writes")
+    schema.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of stdout")
     schema.set_defaults(run=_schema)
-    figure = commands.add_parser("figure", help="draw a report's claims over a series of checkpoints (needs matplotlib)")
-    figure.add_argument("report", type=Path, metavar="REPORT.json", help="what pytest --circuits-json=REPORT.json wrote")
+    figure = commands.add_parser("figure", help="plot the claims of a report over a series of checkpoints (requires matplotlib)")
+    figure.add_argument("report", type=Path, metavar="REPORT.json", help="a report written by pytest --circuits-json=REPORT.json")
     figure.add_argument(
         "--out", type=Path, default=Path("trajectory.svg"), metavar="FILE", help=".svg, .pdf or .png (default: %(default)s)"
     )
     figure.set_defaults(run=_figure)
     for name, description in _LISTS.items():
         listing = commands.add_parser(name, help=f"list {description}")
-        listing.add_argument("name", nargs="?", metavar="NAME", help="show this one with its parameters")
+        listing.add_argument("name", nargs="?", metavar="NAME", help="show NAME with its parameters")
         listing.set_defaults(run=_list, which=name)
     return parser
 

@@ -1,4 +1,4 @@
-"""The circuit that mutants lie in or out of: the sets of components that the spec's own claims found."""
+"""The circuit that mutation operators act inside or outside of: the component sets that the claims of a spec measured."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FREQUENT = 0.5  # share of examples, where no component reaches the default P
 
 @dataclass(frozen=True)
 class SpecCircuit:
-    """`sets` by what they came from; `source` tells it in words; `universe` is the model's. `own`: claims measured these sets."""
+    """`sets` by their origin, which `source` describes; `universe` is the model's. `is_measured`: the claims measured these sets."""
 
     universe: Universe
     sets: dict[str, tuple[str, ...]]
     source: str
-    own: bool = True
+    is_measured: bool = True
 
     @property
     def units(self) -> set[str]:
@@ -33,7 +33,7 @@ class SpecCircuit:
         return {unit for members in self.sets.values() for unit in members}
 
     def inside(self, of: str) -> list[str]:
-        """Heads, MLPs or layers of the circuit: first those that cover most sets which no earlier one is in, then those in most sets."""
+        """Heads, MLPs or layers of the circuit, ordered to cover the most sets not yet covered, then by membership in most sets."""
         units = [unit for unit in self._all(of) if self._members(unit)]
         chosen: list[str] = []
         open_sets = set(self.sets)
@@ -45,7 +45,7 @@ class SpecCircuit:
         return chosen
 
     def outside(self, of: str) -> list[str]:
-        """Heads, MLPs or layers without any component of the circuit, in a random order that is always the same."""
+        """Heads, MLPs or layers without any component of the circuit, in a fixed random order."""
         units = [unit for unit in self._all(of) if not self._members(unit)]
         return Random(0).sample(units, len(units))
 
@@ -71,7 +71,7 @@ def _within(unit: str, wanted: str) -> bool:
 
 
 def circuit_of(executor: Any, model: ModelSource, claims: Sequence[JudgedClaim]) -> SpecCircuit:
-    """The component sets in the details of the claims; where no claim has one, the shared set of each task with the default settings.
+    """The component sets in the details of the claims or, if there are none, the shared set of each task with default settings.
 
     Raises the `CircuitsError` of describing the model.
     """
@@ -84,7 +84,7 @@ def circuit_of(executor: Any, model: ModelSource, claims: Sequence[JudgedClaim])
     if sets:
         return SpecCircuit(universe, sets, "the sets of components that the claims measured")
     source = f"no claim measured a set: shared sets of the tasks by eap, 10%, P = 95%, or where that is empty P = {FREQUENT:.0%}"
-    return SpecCircuit(universe, _by_default(executor, model, claims), source, own=False)
+    return SpecCircuit(universe, _by_default(executor, model, claims), source, is_measured=False)
 
 
 def _by_default(executor: Any, model: ModelSource, claims: Iterable[JudgedClaim]) -> dict[str, tuple[str, ...]]:

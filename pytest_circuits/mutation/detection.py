@@ -27,7 +27,7 @@ ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 0.05, "float16": 0.01}
 
 @dataclass(frozen=True)
 class Detection:
-    """What a claim says of a mutant. `how` is None where it did not notice, else the verdict that gave it away."""
+    """The result of a claim on a mutant. `how` is the verdict that detected it, or None if the claim did not."""
 
     judged: JudgedClaim
     evaluation: Evaluation
@@ -46,7 +46,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class MutantResult:
-    """One mutant. `problem` says why it was not made or not measured; `unmeasured` tells the two apart."""
+    """The results on one mutant. `problem`: why it was not made or, if `unmeasured`, not measured."""
 
     mutation: Mutation
     answers: tuple[Detection, ...] = ()
@@ -57,18 +57,18 @@ class MutantResult:
 
     @property
     def noticed(self) -> bool:
-        """Whether a claim notices it."""
+        """Whether a claim detects it."""
         return any(answer.how for answer in self.answers)
 
     @property
     def equivalent(self) -> bool:
-        """Whether it counts neither for nor against a spec: it promises to change no answer, or changed none that any claim could see."""
+        """Whether it does not count in the score: equivalent by definition, or no answer changed and no claim detected it."""
         unchanged = bool(self.behaviour) and not any(b.changed for b in self.behaviour.values())
         return self.mutation.equivalent or (unchanged and not self.noticed)
 
 
 def mutated(claim: Claim, mutation: Mutation) -> Claim:
-    """The same claim about the mutant: another model, of a series the last one; or the same model on other labels."""
+    """The same claim about the mutant: the model (of a series, the last one) or the labels of the tasks are replaced."""
     if mutation.of_labels:
         return replace(claim, tasks={name: relabelled(task, mutation) for name, task in claim.tasks.items()})
     model = changed(claim.model, mutation)
@@ -76,7 +76,7 @@ def mutated(claim: Claim, mutation: Mutation) -> Claim:
 
 
 def changed(model: ModelSource, mutation: Mutation) -> ModelSource:
-    """The source of a mutant; of labels, the model itself."""
+    """The source of a mutated model; the model itself if the mutation changes labels."""
     return model if mutation.of_labels else replace(model, mutation=mutation.text)
 
 
@@ -88,7 +88,7 @@ def relabelled(task: TaskSource, mutation: Mutation) -> TaskSource:
 def evaluate_mutant(
     executor: Executor, model: ModelSource, claims: Sequence[JudgedClaim], mutation: Mutation, lenient: bool
 ) -> MutantResult:
-    """Make a mutant and evaluate every claim on it. `lenient`: an inconclusive claim fails no test, so it notices nothing.
+    """Make a mutant and evaluate every claim on it. `lenient`: an inconclusive claim fails no test, so it is not a detection.
 
     A mutant that cannot be made, or not be measured offline, is not a failure of any claim: `problem` says why.
     """
@@ -124,7 +124,7 @@ def _answer(executor: Executor, judged: JudgedClaim, mutation: Mutation, lenient
 
 
 def behaviours(executor: Executor, model: ModelSource, claims: Iterable[JudgedClaim], mutation: Mutation) -> dict[str, Behaviour]:
-    """Answers before and after, task by task, on the evaluation examples of the first claim about the task: what its gate measures."""
+    """Answers of both models on each task: on the evaluation examples of the first claim about it, as its competence gate measures."""
     by_task: dict[str, Behaviour] = {}
     for judged in claims:
         for name, task in judged.claim.tasks.items():

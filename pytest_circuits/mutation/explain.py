@@ -41,7 +41,7 @@ def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
     codes = [MutantReason(code="answers-changed", arguments=_behaviour(result))] if result.behaviour else []
     units = result.mutation.units
     if units and not any(circuit.sets_of(unit) for unit in units):
-        arguments = {"units": list(units), "sets": len(circuit.sets), "measured": circuit.own}
+        arguments = {"units": list(units), "sets": len(circuit.sets), "measured": circuit.is_measured}
         codes.append(MutantReason(code="outside-the-sets", arguments=arguments))
     nearest = closest(result)
     return [*codes, MutantReason(code="no-number") if nearest is None else _bound_reason(*nearest)]

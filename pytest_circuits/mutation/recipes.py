@@ -1,4 +1,4 @@
-"""What `--circuits-mutate` names: recipes for mutants, and the mutants that they give for a model and its circuit."""
+"""The recipes that `--circuits-mutate` names, and the mutants that they give for a model and its circuit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT = (
     "zero-head:in", "zero-head:in", "zero-head:out", "shuffle-head:in", "swap-heads", "reinit-mlp:in", "reinit-mlp:out", "undo-layer:in",
     "round:bits=8", "round:bits=4", "noise:sigma=0.1", "permute-heads", "swap-labels", "shuffle-labels",
 )  # fmt: skip
-"""The mutants of `--circuits-mutate`; a place that is named twice takes the next unit."""
+"""The recipes of `--circuits-mutate=default`; a repeated recipe takes the next unit."""
 MORE = {"round": ("bits=8", "bits=4", "bits=2"), "noise": ("sigma=0.05", "sigma=0.1", "sigma=0.3")}
 PLACES = ("in", "out", "each")
 _UNITS = {"head": r"L\d+H\d+", "mlp": r"L\d+MLP", "layer": r"L\d+", "pair": r"L\d+H\d+\+L\d+H\d+"}
@@ -26,7 +26,7 @@ _UNITS = {"head": r"L\d+H\d+", "mlp": r"L\d+MLP", "layer": r"L\d+", "pair": r"L\
 
 @dataclass(frozen=True)
 class Recipe:
-    """An operator, where it is to act (`in` the circuit, `out` of it, `each` of its units, or a unit by name), and options."""
+    """An operator, its place (`in` the circuit, `out` of it, `each` of its units, or a unit by name), and options."""
 
     operator: str
     place: str = ""
@@ -34,13 +34,13 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """As it is written on the command line."""
+        """The recipe as written on the command line."""
         return ":".join([self.operator, *([self.place] if self.place else []), *(f"{k}={v}" for k, v in self.options.items())])
 
 
 @dataclass(frozen=True)
 class UnmadeMutant:
-    """A recipe that gives no mutant here, and why."""
+    """A recipe that gives no mutant for this model, and why."""
 
     name: str
     reason: str
@@ -81,7 +81,7 @@ def _recipe(word: str) -> list[Recipe]:
             places.append(part)
     check_options(name, options)
     if len(places) > 1:
-        raise OptionError(f"{word!r} names several places, {' and '.join(places)}; name one")
+        raise OptionError(f"{word!r} names several places, {' and '.join(places)}; name only one")
     if not places:
         return [Recipe(name, place, options) for place in (("in", "out") if of in ("head", "mlp", "layer") else ("",))]
     return [Recipe(name, _place(word, name, of, places[0]), options)]
@@ -93,8 +93,8 @@ def _place(word: str, name: str, of: str, place: str) -> str:
     if (place in PLACES and of != "pair") or re.fullmatch(_UNITS[of], place):
         return place
     example = {"head": "L0H5", "mlp": "L2MLP", "layer": "L2", "pair": "L0H5+L1H2"}[of]
-    words = "give two heads such as" if of == "pair" else f"{suggestion(place, PLACES)}, or a name such as"
-    raise OptionError(f"{word!r}: {place!r} is no place for {name}; {words} {example}")
+    words = "name two heads, such as" if of == "pair" else f"{suggestion(place, PLACES)}, or a name such as"
+    raise OptionError(f"{word!r}: {place!r} is not a place for {name}; {words} {example}")
 
 
 def _value(text: str) -> Any:
@@ -111,7 +111,7 @@ def _value(text: str) -> Any:
 def mutations(
     wanted: Iterable[Recipe], circuit: SpecCircuit, donor: ModelSource | None = None, tasks: Sequence[str] = ()
 ) -> list[Mutation | UnmadeMutant]:
-    """The mutants that recipes give, each once. A unit that a recipe names and the model does not have is not made, and says so."""
+    """The mutants that the recipes give, without duplicates, and the recipes that give none, with the reason."""
     taken: Counter[tuple[str, str]] = Counter()
     mutants: dict[str, Mutation | UnmadeMutant] = {}
     for recipe in wanted:

@@ -1,4 +1,4 @@
-"""The part of a run after its tests: mutants of every model, asked about every claim. One process does it all."""
+"""Mutation testing at the end of a session: evaluates every claim on the mutants of its model, in one process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tell = Callable[[str], object]
 class MutationRun:
     """`--circuits-mutate` of one session. Raises `OptionError` for unknown mutants, and for a threshold outside [0, 1].
 
-    `judged` are the claims that ran, in their order; `result` is the report's `mutation`, once all is done.
+    `judged` are the evaluated claims in order; `result` is the report's `mutation` after `run`.
     """
 
     def __init__(self, wanted: str, threshold: float | None) -> None:
@@ -44,13 +44,13 @@ class MutationRun:
 
     @property
     def passed(self) -> bool:
-        """False where the threshold was not reached, or something could not be measured."""
+        """Whether the threshold was reached and every mutant was measured; True before `run`."""
         return self.result is None or self.result.passed
 
     def run(self, executor: Executor, lenient: bool, tell: Tell, notes: Sequence[str] = ()) -> None:
-        """Make all mutants and evaluate the claims on them; `tell` gets a line about each.
+        """Make all mutants and evaluate the claims on them; `tell` is called with a line about each.
 
-        An interrupted run leaves no result, and what was measured stays stored.
+        If interrupted, `result` stays None and measurements stay stored.
         """
         started = time.perf_counter()
         groups = [self._group(executor, group, lenient, tell) for group in grouped(self.judged, executor)]
@@ -86,7 +86,7 @@ def _outcome_line(result: MutantResult | UnmadeMutant) -> str:
 
 @dataclass(frozen=True)
 class ClaimGroup:
-    """The claims of one spec about one model. `left_out` take no part, each with the reason; `donor` is an earlier checkpoint, if any."""
+    """The claims of one spec about one model. `left_out`: excluded claims with reasons; `donor`: an earlier checkpoint, if any."""
 
     file: str
     model: ModelSource
@@ -96,7 +96,7 @@ class ClaimGroup:
 
 
 def grouped(judged_claims: Iterable[JudgedClaim], executor: Executor) -> Iterator[ClaimGroup]:
-    """Claims by spec and model; of a series, those about its last checkpoint that ran, the donor being its first."""
+    """Claims grouped by spec and model; for a series, those about the last checkpoint that ran, with the first as donor."""
     groups: dict[tuple[str, str, ModelSource | None], list[JudgedClaim]] = {}
     for judged in judged_claims:
         model = judged.claim.model
@@ -112,7 +112,7 @@ def grouped(judged_claims: Iterable[JudgedClaim], executor: Executor) -> Iterato
             if judged.claim.model != model:
                 reason = f"about an earlier checkpoint than {model.name}"
             elif executor.models.is_ready_made(model):
-                reason = "the model was handed over by a fixture or as a module, which is not touched after its test"
+                reason = "the model comes from a fixture or a module, which is not changed after its test"
             if reason is None:
                 claims.append(judged)
             else:

@@ -109,7 +109,7 @@ def test_the_file_says_which_prompts_the_bounds_come_from_and_how_to_draw_others
     lines = text.splitlines()
     assert lines[0] == "# yaml-language-server: $schema=circuits-spec-1.json"
     assert "pytest core.circuits.yaml --circuits-seed 1" in text and "pytest core.circuits.yaml --circuits-seed 1" in done.stdout
-    assert "it was set on the very prompts that it is now held" in text.replace("\n# ", " ")
+    assert "It was set on the same prompts that it is now tested on" in text.replace("\n# ", " ")
     assert not re.search(r"20\d\d-\d\d", text), "no dates"
     suite = load_suite(folder / OUT)
     seeds = {case.tasks[name].options["seed"] for case in suite.claims for name in case.tasks}
@@ -167,7 +167,7 @@ def test_a_file_of_ones_own_on_a_model_whose_circuit_is_known(project):
     text = (project / "specs" / OUT).read_text(encoding="utf-8")
     assert "  copy: {file: ../copy.jsonl, scoring: argmax}" in text
     said = text.replace("\n# ", " ")
-    assert "no other prompts of these tasks here" in said and "Put these to the test on other prompts" not in said
+    assert "no other prompts of these tasks here" in said and "Test the claims on other prompts" not in said
     claims = {case.name: case for case in load_suite(project / "specs" / OUT).claims}
     assert claims["copy-components-recur"].bound.at_least > 0.5, "it is one head in every circuit"
 
@@ -186,7 +186,7 @@ def test_other_prompts_are_offered_only_where_a_seed_draws_them(project, capsys)
     arguments = ["init", str(MODELS / "planted-circuits" / "memory"), "--task", "facts.jsonl", "--property", "accuracy"]
     assert main(arguments) == 0
     told = capsys.readouterr().out.splitlines()[-1]
-    assert "--circuits-seed 1" in told and "the same prompts, split anew" in told and "other prompts:" not in told
+    assert "--circuits-seed 1" in told and "the same prompts, split again" in told and "other prompts:" not in told
 
 
 @pytest.mark.parametrize("model", ["two_step", "memory"])
@@ -213,7 +213,7 @@ def test_neurons_that_do_too_much_are_not_called_faithful(project):
 def test_few_neurons_are_a_quarter_at_most(universe, high, few):
     one = next(candidates.candidates_for_task("ioi", [], 0.5, ("neurons_to_reach",)))
     told = one.empty(Estimate(high / 2, (1.0, high), 50, details={"universe": universe}), Bound(None, high))
-    assert told is None if few else f"up to {high:g} of {universe} are, more than 25%" in told
+    assert told is None if few else f"up to {high:g} of {universe}, more than 25%" in told
 
 
 @pytest.mark.parametrize(("edge", "ceilings", "told"), [
@@ -256,15 +256,15 @@ def test_a_model_that_can_do_nothing_gets_no_spec_but_each_accuracy(project, cap
 
 
 @pytest.mark.parametrize(("arguments", "told"), [
-    ([LLAMA], "name a task: --task NAME"),
-    ([LLAMA, "--task", "aditon"], "'aditon' is no built-in task, .* did you mean 'addition'"),
+    ([LLAMA], "no task was named; use --task NAME"),
+    ([LLAMA, "--task", "aditon"], "'aditon' is not a built-in task, .* did you mean 'addition'"),
     ([LLAMA, "--task", "addition:digit=2"], "has no parameter 'digit'; did you mean 'digits'"),
     ([LLAMA, "--task", "addition:digits=[2"], "the value of 'digits', '\\[2', cannot be read"),
-    ([LLAMA, "--task", "ioi", "--task", "ioi"], "there is already a task 'ioi'; give this one another name"),
+    ([LLAMA, "--task", "ioi", "--task", "ioi"], "there is already a task 'ioi'; choose another name"),
     ([LLAMA, "--task", "no.jsonl"], "there is no file .*no.jsonl"),
     ([LLAMA, "--task", "ioi:n=100000000"], "ioi"),
     (["nowhere", "--task", "ioi"], "nowhere"),
-    ([LLAMA, "--task", "ioi", "--out", "core.yaml"], "pytest collects files called NAME.circuits.yaml"),
+    ([LLAMA, "--task", "ioi", "--out", "core.yaml"], "pytest collects files named NAME.circuits.yaml"),
     ([LLAMA, "--task", "ioi", "--out", "no/core.circuits.yaml"], "there is no folder"),
     ([LLAMA, "--task", "ioi", "--seed", "-1"], "--seed must be"),
     ([LLAMA, "--task", "ioi", "--share", "1.5", "-n", "32"], "--share: Input should be less than or equal to 1, got 1.5"),

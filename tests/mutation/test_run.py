@@ -256,7 +256,7 @@ def test_memory(circuits):
     assert box.run("--circuits-mutate=zero-head:in").ret == 0, box.result.stdout.str()
     by_status = {spec["model"]: spec for spec in box.mutation["specs"]}
     assert sum(bool(spec["claims"]) for spec in by_status.values()) == 1 and box.mutation["score"] == 1.0
-    assert any("handed over" in one["reason"] for spec in by_status.values() for one in spec["left_out"])
+    assert any("comes from a fixture" in one["reason"] for spec in by_status.values() for one in spec["left_out"])
 
 
 def test_the_last_checkpoint_of_a_series_is_mutated_and_a_layer_is_taken_from_the_first(project, tmp_path):

@@ -1,4 +1,4 @@
-"""What the command line names, `--task NAME=TARGET:key=value,…`, as entries of a spec and as sources."""
+"""Parse the command line's tasks (`--task NAME=TARGET:key=value,…`) and model into sources and spec entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRAWN = 256  # pairs of a built-in task
 
 @dataclass(frozen=True)
 class RequestedTask:
-    """A task by the name that the spec gives it: what it is (builtin, file or loader), and its parameters as written in the spec."""
+    """A task with its name in the spec, its kind (builtin, file or loader) and its parameters as written in the spec."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class RequestedTask:
 
     @property
     def source(self) -> TaskSource:
-        """Where its pairs come from. Parameters are checked when it is read."""
+        """The source of its pairs. Parameters are validated when it is read."""
         return TaskSource.make(self.name, self.kind, self.target, self.options)
 
     def entry(self, folder: Path) -> dict[str, Any]:
@@ -43,9 +43,9 @@ class RequestedTask:
 
 
 def parse_tasks(texts: Iterable[str], n: int, seed: int) -> list[RequestedTask]:
-    """The tasks in order; of built-in ones `n` pairs are drawn by `seed`, unless their own parameters say otherwise.
+    """The tasks in order. `n` and `seed` are the defaults for those parameters of built-in tasks.
 
-    Raises `OptionError` for what is no task, for a name that is given twice and for parameters that cannot be read.
+    Raises `OptionError` for unknown tasks, duplicate names and parameters that cannot be parsed, `TaskError` for missing files.
     """
     tasks: list[RequestedTask] = []
     for text in texts:
@@ -53,11 +53,11 @@ def parse_tasks(texts: Iterable[str], n: int, seed: int) -> list[RequestedTask]:
         name = tasks[-1].name
         problem = name_problem(name)
         if problem:
-            raise OptionError(f"--task {text}: {problem}; give it another one: --task NAME={text}")
+            raise OptionError(f"--task {text}: {problem}; choose a name: --task NAME={text}")
         if name in [task.name for task in tasks[:-1]]:
-            raise OptionError(f"--task {text}: there is already a task {name!r}; give this one another name: --task NAME={text}")
+            raise OptionError(f"--task {text}: there is already a task {name!r}; choose another name: --task NAME={text}")
     if not tasks:
-        raise OptionError(f"name a task: --task NAME, --task FILE.jsonl or --task pkg.mod:function; built-in: {', '.join(TASKS)}")
+        raise OptionError(f"no task was named; use --task NAME, --task FILE.jsonl or --task pkg.mod:function; built-in: {', '.join(TASKS)}")
     return tasks
 
 
@@ -77,7 +77,7 @@ def _parse_task(text: str, n: int, seed: int) -> RequestedTask:
     if re.fullmatch(REFERENCE, target):
         return RequestedTask(name or target.partition(":")[2].rpartition(".")[2], "loader", target, options)
     raise OptionError(
-        f"--task {text}: {target!r} is no built-in task, no .jsonl or .csv file and no reference 'pkg.mod:function'; "
+        f"--task {text}: {target!r} is not a built-in task, a .jsonl or .csv file, or a reference 'pkg.mod:function'; "
         f"{suggestion(target, TASKS)}"
     )
 
@@ -90,7 +90,7 @@ def _split(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _options(written: str, text: str) -> Iterator[tuple[str, Any]]:
-    """`a=1,b=[x,y]` as pairs; values mean what they mean in a spec."""
+    """The pairs of `a=1,b=[x,y]`; values are parsed as in a spec."""
     for part in re.split(r",(?=\w+=)", written):
         key, _, value = part.partition("=")
         try:
@@ -100,10 +100,10 @@ def _options(written: str, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def parse_model(name: str, written: str, revision: str | None = None, dtype: str | None = None, device: str | None = None) -> ModelSource:
-    """The model, `written` being a directory (relative to the working directory) or a hub id.
+    """The source of a model; `written` is a directory (relative to the working directory) or a hub id.
 
-    Raises `ModelError` for `folder/name` where there is such a folder and nothing of that name in it, unless the hub's model of that name
-    has been downloaded: that is a mistyped directory, and no reason to ask the hub.
+    Raises `ModelError` for `folder/name` if the folder exists without such an entry: a mistyped directory, unless the hub's model of
+    that name has been downloaded.
     """
     from ...measurement.fingerprints import cached_config
 
@@ -113,11 +113,11 @@ def parse_model(name: str, written: str, revision: str | None = None, dtype: str
         inside = sorted(child.name for child in Path(folder).iterdir() if child.is_dir())
         raise ModelError(
             f"there is no model {written!r} in folder {folder!r}; {suggestion(written.partition('/')[2], inside)}. "
-            f"If the hub's {written!r} is meant, run this in another folder"
+            f"To use the hub's {written!r}, run the command in another folder"
         )
     return source
 
 
 def relative(path: str, folder: Path) -> str:
-    """An absolute path as written in a spec in `folder`; a hub id as it is."""
+    """An absolute path relative to `folder`, as a spec there would write it; a hub id is returned unchanged."""
     return os.path.relpath(path, folder).replace(os.sep, "/") if os.path.isabs(path) else path

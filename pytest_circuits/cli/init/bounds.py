@@ -1,4 +1,4 @@
-"""From an interval to a bound that it meets: its safe side, rounded to a number that can be read, or a margin around a target."""
+"""Bounds that an interval meets: its safe end, rounded to a readable number, or a margin around a target."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def count_above(value: float) -> float:
 def safe_side(estimate: Estimate, side: str, slack: float = 0.0, count: bool = False) -> Bound:
     """The tightest readable bound of a side (at_least, at_most) that the whole interval meets.
 
-    `slack` gives away that many half-widths of the interval besides, so that other examples are likelier to meet it too. Steps are 0.01,
-    or 0.001 where that would turn a positive lower end into 0; counts have two digits. From an interval without a width, which has been
-    measured on examples that are all alike, the bound keeps a step away (1 of counts). Raises `ValueError` for an interval that is not
-    finite.
+    `slack` loosens the bound by that many half-widths of the interval, so that other examples are more likely to meet it. Bounds are
+    multiples of 0.01, or of 0.001 where 0.01 would round a positive lower end to 0; counts have two digits. If the interval has no
+    width, because all examples are alike, the bound is one step further away (1 for counts). Raises `ValueError` for an interval that
+    is not finite.
     """
     low, high = _ends(estimate, slack)
     floor = below(low) if below(low) > 0 or low <= 0 else below(low, FINEST)
@@ -50,9 +50,9 @@ def safe_side(estimate: Estimate, side: str, slack: float = 0.0, count: bool = F
 
 
 def around(estimate: Estimate, target: float, slack: float = 0.0) -> Bound | None:
-    """The narrowest margin of `MARGINS`, as a bound around `target`, that the whole interval lies inside; None where it does in none.
+    """The narrowest margin of `MARGINS` around `target` that contains the whole interval, as a bound; None if no margin does.
 
-    A claim of equivalence holds the target itself, whatever was measured. `slack` and errors as for `safe_side`.
+    A claim of equivalence must contain the target itself, whatever the estimate. `slack` and errors as for `safe_side`.
     """
     low, high = _ends(estimate, slack)
     bounds = ((round(target - margin, 9), round(target + margin, 9)) for margin in MARGINS)

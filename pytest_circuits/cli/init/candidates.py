@@ -1,4 +1,4 @@
-"""Which claims are tried: a few of each kind for every task that the model can do, and for every pair of such tasks."""
+"""The candidate claims: a few for every task that the model can do, and for every pair of such tasks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...core.verdict import Bound, Estimate
 from ...errors import CircuitsError
 from .bounds import count_above
 
-REACH = 0.9  # faithfulness that the claims about neurons are about
-FEW = 0.25  # share of the neurons beyond which they are not few
+REACH = 0.9  # faithfulness in the claims about neurons
+FEW = 0.25  # the largest share of the neurons that counts as few
 EACH = ("accuracy", "reuse", "necessity", "gradient_ablation_agreement", "neurons_to_reach", "neuron_faithfulness", "specificity")
 PAIRS = ("jaccard",)
 PROPERTIES = (*EACH, *PAIRS)
@@ -19,10 +19,9 @@ PROPERTIES = (*EACH, *PAIRS)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A claim before it is measured. `side` is the kind of bound; one that is not beyond `beyond` (on the side of the claim) would
-    say nothing, and `otherwise` says what that means. `meaning` is what the claim says, in words. `target` is what a claim with two sides
-    says the value to be. A count may be at most this `share` of the universe that the estimate names. An overlap that is `stable` has
-    to lie below the noise ceilings that the estimate names.
+    """A claim before it is measured. `side` is the kind of bound, `meaning` the claim in words, `target` the value of a claim with two
+    sides. A bound that is not beyond `beyond` (on the side of the claim) would be vacuous; `otherwise` says what that means. A count may
+    be at most this `share` of the estimate's universe. An overlap that is `stable` must lie below the estimate's noise ceilings.
     """
 
     name: str
@@ -39,18 +38,18 @@ class Candidate:
     stable: bool = False
 
     def empty(self, outcome: Estimate, bound: Bound) -> str | None:
-        """Why a bound on the outcome says less than the claim's name, or None."""
+        """Why a bound on the outcome would not support the claim's name, or None."""
         edge = bound.at_most if bound.at_least is None else bound.at_least
         assert edge is not None
         if self.share is not None:
             whole = int(outcome.details["universe"])
-            return None if edge <= self.share * whole else f"up to {edge:g} of {whole} are, more than {self.share:.0%}: these are not few"
+            return None if edge <= self.share * whole else f"up to {edge:g} of {whole}, more than {self.share:.0%}: these are not few"
         if self.stable:
             ceilings: Mapping[str, float | None] = outcome.details["noise_ceiling"]
             for task, ceiling in ceilings.items():
                 if ceiling is None or edge >= ceiling:
                     halves = "have no shared sets to compare" if ceiling is None else f"themselves overlap no more than {ceiling:.2f}"
-                    return f"two halves of the prompts of {task} {halves}, so that an overlap of up to {edge:g} tells no difference"
+                    return f"two halves of the prompts of {task} {halves}, so an overlap of up to {edge:g} does not show a difference"
         if self.beyond is None or (edge > self.beyond if self.side == "at_least" else edge < self.beyond):
             return None
         return self.otherwise
@@ -58,7 +57,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a candidate: its estimate or the error in its place, and the bound; without one `reason` says why."""
+    """The outcome of a candidate: its estimate or error, and its bound; without a bound, `reason` says why."""
 
     candidate: Candidate
     outcome: Estimate | CircuitsError
@@ -70,16 +69,16 @@ CandidateSteps = Generator[Candidate, Finding, None]
 
 
 def candidates_for_task(task: str, others: Sequence[str], chance: float, wanted: Sequence[str]) -> CandidateSteps:
-    """The claims about one task, one after the other: some depend on what came of those before."""
+    """The claims about one task, in order: some depend on the findings of earlier ones."""
     if "accuracy" in wanted:
         yield Candidate(
             f"{task}-is-done", "accuracy", {"task": task}, "at_least", "the intact model does the task", (task,),
-            chance, f"that is no more than guessing or one constant answer reaches ({chance:.3g})",
+            chance, f"not above what guessing or one constant answer reaches ({chance:.3g})",
         )  # fmt: skip
     if "reuse" in wanted:
         yield Candidate(
-            f"{task}-components-recur", "reuse", {"task": task}, "at_least", "this share of a prompt's circuit is in the shared set",
-            (task,), 0.0, "the circuits share nothing that could be told from nothing",
+            f"{task}-components-recur", "reuse", {"task": task}, "at_least", "the share of a prompt's circuit that is in the shared set",
+            (task,), 0.0, "the shared part is not clearly more than nothing",
         )  # fmt: skip
     if "necessity" in wanted:
         yield from _necessity(task)
@@ -87,7 +86,7 @@ def candidates_for_task(task: str, others: Sequence[str], chance: float, wanted:
         yield Candidate(
             f"{task}-gradients-agree", "gradient_ablation_agreement", {"task": task, "gradient": "atp"}, "at_least",
             "the ranking by attribution patching agrees with the one by ablation", (task,),
-            0.0, "no agreement could be told from none",
+            0.0, "the agreement is not clearly above none",
         )  # fmt: skip
     if "neurons_to_reach" in wanted or "neuron_faithfulness" in wanted:
         yield from _neurons(task, wanted)
@@ -100,8 +99,8 @@ def candidates_for_task(task: str, others: Sequence[str], chance: float, wanted:
 
 
 def _necessity(task: str) -> CandidateSteps:
-    """Against controls of the same types; where these cannot be drawn, of any type, which is the weaker claim."""
-    nothing = "removing the shared set does not clearly cost more than removing a control; that does not say that it is unused"
+    """Against controls of the same types; where none can be drawn, against controls of any type: a weaker claim."""
+    nothing = "removing the shared set does not clearly cost more than removing a control; that does not mean that it is unused"
     finding = yield Candidate(
         f"{task}-shared-set-matters", "necessity", {"task": task, "control": "c3"}, "at_least",
         "removing the shared set costs more accuracy than removing as many heads and MLPs outside of it", (task,), 0.0, nothing,
@@ -115,10 +114,10 @@ def _necessity(task: str) -> CandidateSteps:
 
 
 def _neurons(task: str, wanted: Sequence[str]) -> CandidateSteps:
-    """How many neurons it takes, and how faithful that many are."""
+    """How many neurons suffice, and how faithful that many are."""
     finding = yield Candidate(
         f"{task}-few-neurons-suffice", "neurons_to_reach", {"task": task, "attribution": "relp", "reach": REACH}, "at_most",
-        f"no more neurons than this are needed for a faithfulness of {REACH:g}", (task,), count=True, share=FEW,
+        f"the number of neurons needed for a faithfulness of {REACH:g}", (task,), count=True, share=FEW,
     )  # fmt: skip
     if not isinstance(finding.outcome, Estimate) or "neuron_faithfulness" not in wanted:
         return

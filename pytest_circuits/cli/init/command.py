@@ -1,4 +1,4 @@
-"""`pytest-circuits init`: measure a model on a few tasks, and write a spec that it meets."""
+"""`pytest-circuits init`: measure a model on a few tasks, and write a spec that the model meets."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a built-in task, a .jsonl or .csv file, or pkg.mod:function, with parameters; repeatable",
     )  # fmt: skip
     add("--out", type=Path, default=Path(f"core{SUFFIX}"), metavar="FILE", help="the spec to write (default: %(default)s)")
-    add("--force", action="store_true", help="replace the file if there is one")
-    add("--seed", type=int, default=0, metavar="N", help="draws the prompts of built-in tasks, and splits all (default: %(default)s)")
-    add("-n", "--prompts", type=int, default=DRAWN, metavar="N", help="prompts of each built-in task (default: %(default)s)")
-    add("--property", action="append", choices=PROPERTIES, metavar="NAME", help=f"only these ({', '.join(PROPERTIES)}); repeatable")
-    add("--slack", type=float, default=0.0, metavar="X", help="give away X half-widths of each interval: more will hold on other prompts")
+    add("--force", action="store_true", help="overwrite an existing file")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the prompts of built-in tasks and of all splits (default: %(default)s)")
+    add("-n", "--prompts", type=int, default=DRAWN, metavar="N", help="number of prompts of each built-in task (default: %(default)s)")
+    add("--property", action="append", choices=PROPERTIES, metavar="NAME", help=f"only this property ({', '.join(PROPERTIES)}); repeatable")
+    add("--slack", type=float, default=0.0, metavar="X", help="loosen each bound by X half-widths of its interval")
     add("--size", metavar="K", help="circuit size, such as 10%% or 7 (default: 10%%, 20%% for small models)")
-    add("--share", type=float, default=0.8, metavar="P", help="share of prompts a component must recur in (default: %(default)s)")
+    add("--share", type=float, default=0.8, metavar="P", help="share of prompts whose circuits contain a component (default: %(default)s)")
     add("--attribution", default="eap", metavar="METHOD", help="attribution method (default: %(default)s)")
-    add("--ablation", default="zero", metavar="KIND", help="what removed parts are replaced with (default: %(default)s)")
-    add("--min-accuracy", type=float, default=0.6, metavar="A", help="a task below it gets no claims (default: %(default)s)")
+    add("--ablation", default="zero", metavar="KIND", help="replacement for ablated units (default: %(default)s)")
+    add("--min-accuracy", type=float, default=0.6, metavar="A", help="tasks with a lower accuracy get no claims (default: %(default)s)")
     add("--name", default="candidate", metavar="NAME", help="the model's name in the spec (default: %(default)s)")
     add("--revision", metavar="REVISION", help="branch, tag or commit of a hub id")
     add("--dtype", metavar="DTYPE", help="precision to measure in (default: the checkpoint's own)")
     add("--device", metavar="DEVICE", help="cpu (default), cuda …")
-    add("--cache-dir", metavar="DIR", help="where measurements are kept; give pytest the same as --circuits-cache-dir")
+    add("--cache-dir", metavar="DIR", help="where to store measurements; pass the same folder to pytest as --circuits-cache-dir")
 
 
 def run(chosen: argparse.Namespace) -> None:
-    """Measure and write. Raises `CircuitsError` for what cannot be done; the file is written whole or not at all."""
-    path = _checked(chosen)
+    """Measure the model and write the spec, atomically. Raises `CircuitsError` for arguments or measurements that fail."""
+    path = _check_arguments(chosen)
     tasks = parse_tasks(chosen.task, chosen.prompts, chosen.seed)
     with _session(path.parent, chosen) as session:
         executor = session.executor()
@@ -59,20 +59,20 @@ def run(chosen: argparse.Namespace) -> None:
         text = _text(executor, study, proposal, path, chosen)
         _check_certified(executor, path, text)
     if path.exists() and not chosen.force:
-        raise OptionError(f"{chosen.out} was made meanwhile; nothing was written")
+        raise OptionError(f"{chosen.out} was created meanwhile; nothing was written")
     write_atomic(path, text)
     _print_summary(chosen, path, proposal)
 
 
-def _checked(chosen: argparse.Namespace) -> Path:
-    """Where the spec goes: mistakes that need no measurement are told before any."""
+def _check_arguments(chosen: argparse.Namespace) -> Path:
+    """The path of the spec. Raises `OptionError` for mistakes that show before anything is measured."""
     path = Path(chosen.out).expanduser().absolute()
     if not path.name.endswith(SUFFIX) or path.name == SUFFIX:
-        raise OptionError(f"--out {chosen.out}: pytest collects files called NAME{SUFFIX}; call it so")
+        raise OptionError(f"--out {chosen.out}: pytest collects files named NAME{SUFFIX}; use such a name")
     if path.is_dir() or not path.parent.is_dir():
         raise OptionError(f"--out {chosen.out}: {'it is a folder' if path.is_dir() else f'there is no folder {path.parent}'}")
     if path.exists() and not chosen.force:
-        raise OptionError(f"{chosen.out} exists; give another --out, or --force to replace it with what is measured now")
+        raise OptionError(f"{chosen.out} exists; choose another --out, or pass --force to overwrite it")
     problem = name_problem(chosen.name)
     if problem:
         raise OptionError(f"--name: {problem}")
@@ -91,7 +91,7 @@ def _proposal(executor: Executor, chosen: argparse.Namespace, tasks: Sequence[Re
     from .measure import Study, circuit_size, propose
 
     for task in tasks:
-        executor.task(task.source)  # what is wrong with a task is told before a model is loaded
+        executor.task(task.source)  # report mistakes in tasks before a model is loaded
     model = parse_model(chosen.name, chosen.model, revision=chosen.revision, dtype=chosen.dtype, device=chosen.device)
     described = executor.describe(model)
     defaults: dict[str, Any] = {
@@ -117,7 +117,7 @@ _GIVEN_BY = {"p": "--share", **{name: f"--{name.replace('_', '-')}" for name in 
 
 
 def _size(written: str) -> str | int:
-    """As a spec would have it: a count is a number."""
+    """A circuit size as in a spec: digits are a count."""
     return int(written) if written.isdecimal() else written
 
 
@@ -134,7 +134,7 @@ def _text(executor: Executor, study: Study, proposal: Proposal, path: Path, chos
 
 
 def _check_certified(executor: Executor, path: Path, text: str) -> None:
-    """The text is a valid spec, and all of its claims are certified by what has been measured. Anything else is a bug, and not written."""
+    """Check that the text is a valid spec whose claims are all certified by stored measurements. Anything else is a bug."""
     from ...claims.evaluation import evaluate_claim
     from ...core.verdict import CERTIFIED
     from ...report.messages.verdicts import reason
@@ -148,30 +148,30 @@ def _check_certified(executor: Executor, path: Path, text: str) -> None:
 
 def _print_summary(chosen: argparse.Namespace, path: Path, proposal: Proposal) -> None:
     left, unable = len(proposal.open), [ability.task.name for ability in proposal.abilities if ability.reason]
-    print(f"{chosen.out}: {len(proposal.claims)} claims that these measurements certify")
+    print(f"{chosen.out}: {len(proposal.claims)} claims, all certified by these measurements")
     if left:
-        print(f"{left} could not be settled: they stand in it as comments, with the reason")
+        print(f"{left} could not be settled; the file lists them as comments with the reason")
     if unable:
         print(f"no claims about {', '.join(unable)}, which the model cannot do")
     cache = f" --circuits-cache-dir {quote(chosen.cache_dir)}" if chosen.cache_dir else ""
     command = f"pytest {quote(str(chosen.out))}{cache}"
-    print(f"\n{command}                    # from the cache, all certified")
+    print(f"\n{command}                    # from the cache: all claims are certified")
     if proposal.redrawn:
-        some = f" (not of {', '.join(proposal.fixed)}: only split anew)" if proposal.fixed else ""
-        print(f"{command} --circuits-seed 1  # on other prompts{some}: whether the bounds hold")
+        some = f" ({', '.join(proposal.fixed)}: only split again)" if proposal.fixed else ""
+        print(f"{command} --circuits-seed 1  # do the bounds hold on other prompts{some}?")
     else:
-        print(f"{command} --circuits-seed 1  # the same prompts, split anew; whether the bounds hold, only others can tell")
+        print(f"{command} --circuits-seed 1  # the same prompts, split again; only other prompts can test the bounds")
 
 
 def _report_progress(text: str) -> None:
-    """Progress for a person at a terminal, one line after the other."""
+    """Print a line of progress, if stderr is a terminal."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr)
 
 
 @contextlib.contextmanager
 def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
-    """What pytest will use for specs in a folder: the same cache, device and batch size, by its options and ini file."""
+    """The session that pytest would create for specs in a folder, so with the cache, device and batch size of its ini file."""
     import pytest
 
     from ...pytest_plugin.session import Session
@@ -188,7 +188,7 @@ def _session(folder: Path, chosen: argparse.Namespace) -> Iterator[Session]:
     options = [f"--circuits-{name}={value}" for name, value in settings.items() if value is not None]
     code = pytest.main([str(folder), *options], plugins=[Probe()])
     if not configs:
-        raise OptionError(f"pytest does not start in {folder} (exit code {int(code)}); what it says is above")
+        raise OptionError(f"pytest does not start in {folder} (exit code {int(code)}); see its message above")
     try:
         session = Session(configs[0])
     except pytest.UsageError as problem:

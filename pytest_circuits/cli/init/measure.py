@@ -1,4 +1,4 @@
-"""Measure the tasks, then the candidates; propose a bound where the interval allows one."""
+"""Measure the tasks, then the candidates, and set bounds on the estimates that are settled."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .arguments import RequestedTask
 from .bounds import MARGINS, around, safe_side
 from .candidates import Candidate, CandidateSteps, Finding, candidates_for_pair, candidates_for_task
 
-WIDE, NARROW, FEW = "10%", "20%", 5  # K is 10%, or 20% where that would be fewer components than this
+WIDE, NARROW, FEW = "10%", "20%", 5  # circuit size: 10%, or 20% if 10% is fewer than FEW components
 
 
 @dataclass(frozen=True)
 class Ability:
-    """Whether the model can do a task: its accuracy on the evaluation examples, or why there is none. `reason` is empty if it can."""
+    """Whether the model can do a task: its accuracy on the evaluation examples, if measured. `reason` is empty if it can."""
 
     task: RequestedTask
     accuracy: Estimate | None
@@ -41,7 +41,7 @@ class Ability:
 
 @dataclass(frozen=True)
 class Proposal:
-    """All that was measured: the model, what the claims have in common, the tasks, and the findings of each task or pair."""
+    """All measurements: the model, the defaults of all claims, the tasks, and the findings of each task or pair of tasks."""
 
     model: ModelSource
     described: Description
@@ -52,22 +52,22 @@ class Proposal:
 
     @property
     def claims(self) -> list[Finding]:
-        """Those with a bound."""
+        """The findings with a bound."""
         return [finding for _, findings in self.findings for finding in findings if finding.bound is not None]
 
     @property
     def fixed(self) -> list[str]:
-        """The tasks with claims of which no seed draws other prompts."""
+        """The tasks with claims whose prompts do not depend on a seed."""
         return [ability.task.name for ability in self.abilities if ability.task.kind != "builtin" and not ability.reason]
 
     @property
     def redrawn(self) -> bool:
-        """Whether a seed draws other prompts of any task with claims."""
+        """Whether a seed draws other prompts of at least one task with claims."""
         return any(ability.task.kind == "builtin" and not ability.reason for ability in self.abilities)
 
     @property
     def open(self) -> list[Finding]:
-        """Those without."""
+        """The findings without a bound."""
         return [finding for _, findings in self.findings for finding in findings if finding.bound is None]
 
 
@@ -83,14 +83,14 @@ class Study:
     report: Callable[[str], None] = print
 
     def claim(self, name: str, written: Mapping[str, Any]) -> Claim:
-        """As the spec layer will ask it: with those defaults that the property has as parameters."""
+        """The claim as a spec would state it: with the defaults that are parameters of the property."""
         model = PROPERTIES.get(name).parameters
         defaults = {key: value for key, value in self.defaults.items() if key in model.model_fields}
         parameters = model.model_validate_json(json.dumps({**defaults, **written}))
         return Claim(name, parameters, self.model, {task: self.tasks[task].source for task in task_names(parameters)})
 
     def ability(self, task: RequestedTask) -> Ability:
-        """Raises the `CircuitsError` of a task that cannot be read, or that does not fit the model."""
+        """Measure the accuracy on a task. Raises the `CircuitsError` of a task that cannot be read or does not fit the model."""
         outcome = measure(self.executor, self.claim("accuracy", {"task": task.name})).outcome
         if isinstance(outcome, Invalid):
             return Ability(task, None, str(outcome))
@@ -107,7 +107,7 @@ class Study:
         return Ability(task, outcome)
 
     def finding(self, candidate: Candidate) -> Finding:
-        """Measure a candidate; give it the tightest readable bound, unless that says nothing."""
+        """Measure a candidate, and set the tightest readable bound unless that would be vacuous."""
         self.report(f"{candidate.property} of {' and '.join(candidate.tasks)}")
         claim = self.claim(candidate.property, candidate.parameters)
         outcome = measure(self.executor, claim).outcome
@@ -117,12 +117,12 @@ class Study:
             return Finding(candidate, outcome, None, outcome.unsettled)
         bound = self._bound(candidate, outcome)
         if bound is None:
-            report = f"that is not clearly within {MARGINS[-1]:g} of {candidate.target:g}, where it would have to be"
-            return Finding(candidate, outcome, None, report)
-        reason = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(claim.parameters))
-        if reason is None and decide(outcome, bound).kind != CERTIFIED:
+            reason = f"not clearly within {MARGINS[-1]:g} of {candidate.target:g}"
+            return Finding(candidate, outcome, None, reason)
+        vacuous = candidate.empty(outcome, bound) or bound.vacuous(*PROPERTIES.get(candidate.property).range(claim.parameters))
+        if vacuous is None and decide(outcome, bound).kind != CERTIFIED:
             raise AssertionError(f"{candidate.name}: {outcome} does not meet its own bound '{bound}'")
-        return Finding(candidate, outcome, None if reason else bound, reason or "")
+        return Finding(candidate, outcome, None if vacuous else bound, vacuous or "")
 
     def _bound(self, candidate: Candidate, outcome: Estimate) -> Bound | None:
         if candidate.target is not None:
@@ -131,12 +131,12 @@ class Study:
 
 
 def circuit_size(described: Description) -> str:
-    """10% of the components, or 20% where that makes circuits of fewer than five."""
+    """10% of the components, or 20% if 10% is fewer than five."""
     return WIDE if Size.parse(WIDE).of(described.universe.components, "floor") >= FEW else NARROW
 
 
 def propose(study: Study, described: Description, wanted: Sequence[str]) -> Proposal:
-    """Measure all. Raises `OptionError` when the model can do none of the tasks, with the accuracy of each."""
+    """Measure all tasks and candidates. Raises `OptionError` if the model can do none of the tasks, with the accuracy of each."""
     abilities = []
     for task in study.tasks.values():
         study.report(f"accuracy of {task.name}")
@@ -144,7 +144,7 @@ def propose(study: Study, described: Description, wanted: Sequence[str]) -> Prop
     able = {ability.task.name: ability for ability in abilities if not ability.reason}
     if not able:
         each = "; ".join(f"{ability.task.name}: {shown_accuracy(ability)}, {ability.reason}" for ability in abilities)
-        raise OptionError(f"the model can do none of these tasks, so there is nothing to claim about its circuits ({each})")
+        raise OptionError(f"the model can do none of these tasks, so there is no behaviour to claim anything about ({each})")
     findings = []
     for name, ability in able.items():
         others = [other for other in able if other != name]

@@ -1,4 +1,4 @@
-"""The proposal as the text of a spec: each claim with what it was measured to be, and what could not be settled as comments."""
+"""The proposal as the text of a spec: claims with their estimates, and unsettled claims as comments."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .measure import Ability, Proposal, shown_accuracy
 WIDTH = 118
 SCHEMA = "circuits-spec-1.json"
 _UNTESTED = (
-    "There are no other prompts of these tasks here: keep some aside in a file of their own, and name that one here for the test. All that "
-    "a seed can do is to split the same prompts anew, which is a weaker test"
+    "There are no other prompts of these tasks here: keep some aside in a separate file, and test the claims on that file. A seed only "
+    "splits the same prompts again, which is a weaker test"
 )
 _BARE = re.compile(r"[A-Za-z_.][\w.%/+@-]*")
 
 
 def spec_text(proposal: Proposal, path: Path, command: str, encoded: Mapping[str, Encoded | None]) -> str:
-    """The whole file as it will stand at `path`. `command` made it; `encoded` are the tasks as the model's tokenizer sees them."""
+    """The text of the file at `path`. `command` is the command line that writes it; `encoded` are the tasks as token ids."""
     parts = [
         *_header(proposal, path, command),
         f"version: {VERSION}",
@@ -53,7 +53,7 @@ def spec_text(proposal: Proposal, path: Path, command: str, encoded: Mapping[str
 
 
 def flow(value: Any) -> str:
-    """A value as YAML on one line; text is quoted where it could be read as something else."""
+    """A value as YAML on one line; strings are quoted where YAML would read another type."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -71,7 +71,7 @@ def flow(value: Any) -> str:
 def _header(proposal: Proposal, path: Path, command: str) -> Iterator[str]:
     yield f"# yaml-language-server: $schema={SCHEMA}"
     yield "#"
-    yield from _comment(f"A first spec, to be edited; made by: {command}")
+    yield from _comment(f"A first spec, to be edited. Written by: {command}")
     yield "#"
     described, versions = proposal.described, ", ".join(f"{name} {version}" for name, version in libraries().items() if version)
     yield from _comment(
@@ -79,21 +79,19 @@ def _header(proposal: Proposal, path: Path, command: str) -> Iterator[str]:
         f"{described.fingerprint[:16]}. Measured by pytest-circuits {__version__} (measurements {MEASUREMENT_VERSION}) with {versions}, "
         f"in {described.dtype}."
     )
-    slack = "" if not proposal.slack else f", after {proposal.slack:g} half-widths were given away"
+    slack = "" if not proposal.slack else f", loosened by {proposal.slack:g} half-widths"
     yield "#"
     yield from _comment(
-        f"Every bound is the safe side of an interval, rounded away from it, or a margin around a target that holds the interval{slack}: "
-        "it was set on the very prompts that it is now held against, so that all claims are certified at once says nothing yet. A bound is "
-        "as good as its independence from the data. "
-        + ("Put these to the test on other prompts, and loosen or drop what does not hold:" if proposal.redrawn else f"{_UNTESTED}:")
+        f"Every bound is the safe end of an interval, rounded away from it, or a margin around a target that contains the interval{slack}. "
+        "It was set on the same prompts that it is now tested on, so it is no evidence that all claims are certified. A bound is only as "
+        "good as its independence from the data. "
+        + ("Test the claims on other prompts, and loosen or drop those that do not hold:" if proposal.redrawn else f"{_UNTESTED}:")
     )
     yield "#"
     yield f"#     pytest {path.name} --circuits-seed 1"
     if proposal.fixed and proposal.redrawn:
         yield "#"
-        yield from _comment(
-            f"({', '.join(proposal.fixed)}: there are no other prompts, so only the split into discovery and evaluation is new.)"
-        )
+        yield from _comment(f"({', '.join(proposal.fixed)}: no other prompts, so only the split into discovery and evaluation changes.)")
     yield "#"
     yield from _comment(f"For completion in an editor: pytest-circuits schema --out {SCHEMA}")
 
@@ -128,13 +126,13 @@ def _claim(finding: Finding, proposal: Proposal) -> Iterator[str]:
     yield from _comment(f"{candidate.meaning}: {_measured(estimate)}", "  ")
     yield f"  {flow(candidate.name)}:"
     drawn = _drawn([task.task for task in proposal.abilities if task.task.name in candidate.tasks], proposal.defaults)
-    yield f"    description: {_text(f'bound proposed on these very prompts ({drawn})')}"
+    yield f"    description: {_text(f'bound proposed on these prompts ({drawn})')}"
     yield f"    {candidate.property}: {flow(candidate.parameters)}"
     yield f"    {_written(bound, candidate.count)}"
 
 
 def _left_open(finding: Finding) -> Iterator[str]:
-    """The claim as a comment; its bound is left to the reader, so that it cannot be switched on without a thought."""
+    """The claim as a comment without a bound: the reader must choose one before enabling it."""
     candidate = finding.candidate
     measured = f"; {_measured(finding.outcome)}" if isinstance(finding.outcome, Estimate) else ""
     yield from _comment(f"Not claimed, {candidate.meaning}: {_first(finding.reason)}{measured}", "  ")
@@ -164,7 +162,7 @@ def _written(bound: Bound, count: bool) -> str:
 
 
 def _text(text: str) -> str:
-    """A sentence as a YAML value."""
+    """A sentence as a YAML scalar."""
     return text if re.fullmatch(r"[A-Za-z][\w (),.@+%-]*", text) else json.dumps(text, ensure_ascii=False)
 
 

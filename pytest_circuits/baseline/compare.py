@@ -1,4 +1,4 @@
-"""A claim then and now: the `baseline` of each claim in the JSON document, and `suite.drift` over all of them."""
+"""Comparisons of claims with their baseline entries: the `baseline` of each claim in the JSON report, and `suite.drift`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRIFT = "drift"  # claims that are themselves a difference from the baseline
 
 
 def comparison(then: Entry | None, now: Entry | None, confidence: float | None, path: str) -> BaselineComparison:
-    """What became of one claim. `now` is None where it could not be measured, `then` where the baseline has no entry.
+    """Compare a claim with its entry. `now` is None if the claim could not be measured, `then` if the baseline has no entry.
 
     `status`: compared, missing, unmeasured, incomparable (with the reasons in `changed`), or judged (a claim about drift).
     `difference` is now − then with an interval: on the same examples where both sides kept their values (`how: paired`), else from
@@ -51,7 +51,7 @@ def comparison(then: Entry | None, now: Entry | None, confidence: float | None, 
 
 
 def difference(then: Entry, now: Entry, confidence: float, crossed: bool = False) -> Difference:
-    """Now minus then, with an interval, and whether it is more than noise.
+    """Now minus then, with an interval, and whether the interval excludes 0.
 
     `crossed`: the sets differ only by units that crossed the threshold within noise. The interval, which takes both sets as given, is
     then extended to 0, since other discovery examples could have given both models one set.
@@ -87,7 +87,7 @@ def is_beyond_noise(interval: Interval) -> bool:
 
 
 def moved(then: Entry, now: Entry, confidence: float) -> dict[str, dict[str, Any]]:
-    """Units that entered or left each set that both sides name, sets that are the same left out.
+    """Units that entered or left each set that both sides name; unchanged sets are left out.
 
     Where both kept in what share of the circuits a unit is, also whether that share moved by more than noise (`payload.share_changes`).
     """

@@ -1,4 +1,4 @@
-"""Entries that cannot be right: numbers that another measurement of the same model, or the entry itself, contradicts."""
+"""Inconsistent entries: those that a new measurement of the same model, or the entry itself, contradicts."""
 
 from __future__ import annotations
 

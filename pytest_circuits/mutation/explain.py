@@ -1,4 +1,4 @@
-"""Why a mutant survived, from what was measured."""
+"""Reasons why a mutant survived."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .detection import Behaviour, Detection, MutantResult
 
 
 def share_of_way(answer: Detection) -> float | None:
-    """How far the estimate moved towards a change of the verdict: 0 not at all (or away from it), 1 all the way to the bound.
+    """The share of the distance to the bound that the estimate moved: 0 if it did not move or moved away, 1 if it reached the bound.
 
-    None where there is no number on one of the sides, where no verdict is expected, or where the intact estimate lies on the bound.
+    None if an estimate is missing, no verdict is expected, or the intact estimate lies on the bound.
     """
     before, after, expect = answer.judged.evaluation.estimate, answer.evaluation.estimate, answer.judged.claim.expect
     if before is None or after is None or expect not in (CERTIFIED, REFUTED):
@@ -33,7 +33,7 @@ def _margin(value: float, bound: Bound, expect: str) -> float:
 
 
 def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
-    """Why no claim noticed: an equivalent mutant, unchanged answers, a place that no claim looks at, bounds that are too far away."""
+    """Why no claim noticed: an equivalent mutant, unchanged answers, units outside all measured sets, or bounds too far away."""
     if result.mutation.equivalent:
         return [MutantReason(code="equivalent-by-design")]
     if result.equivalent:
@@ -48,7 +48,7 @@ def reasons(result: MutantResult, circuit: SpecCircuit) -> list[MutantReason]:
 
 
 def _bound_reason(answer: Detection, share: float) -> MutantReason:
-    """How far the estimate that came nearest to its bound went."""
+    """How far the estimate nearest to its bound moved."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     assert before is not None and after is not None
     arguments = plain(
@@ -65,7 +65,7 @@ def _bound_reason(answer: Detection, share: float) -> MutantReason:
 
 
 def closest(result: MutantResult) -> tuple[Detection, float] | None:
-    """The claim whose estimate went the largest part of the way to its bound."""
+    """The claim whose estimate moved the largest share of the distance to its bound."""
     shares = [(answer, share) for answer in result.answers if (share := share_of_way(answer)) is not None]
     return max(shares, key=lambda pair: pair[1], default=None)
 

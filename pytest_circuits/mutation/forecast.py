@@ -1,4 +1,4 @@
-"""What `--circuits-mutate` would cost, for `--circuits-plan`. No model is opened."""
+"""The cost of `--circuits-mutate`, for `--circuits-plan`; no model is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .run import MutationRun, grouped
 def forecast(run: MutationRun, planner: Planner, offline: Executor, claims: Sequence[tuple[str, Claim]]) -> Iterator[str]:
     """Lines about the mutants of each spec and model; `claims` come with their node ids.
 
-    Where all claims are stored, the very mutants are planned; else as many as the recipes give if the circuit has what they ask for.
+    If all claims are stored, the exact mutants are planned; otherwise one mutant for each recipe.
     `offline` is an executor that measures nothing.
     """
     for nodeid, claim in claims:
@@ -62,7 +62,7 @@ def _forecast_mutant(planner: Planner, mutation: Mutation, claims: Sequence[Judg
         claim = judged.claim
         for task in claim.tasks.values():
             if task not in tasks:
-                total += planner.add(_asking(gates(claim.model, task, gate_of(claim.parameters), mutation)))
+                total += planner.add(_request_steps(gates(claim.model, task, gate_of(claim.parameters), mutation)))
                 tasks.add(task)
         try:
             total += planner.add(estimation(LookPlan.of(mutated(claim, mutation)).at(0)))
@@ -71,6 +71,6 @@ def _forecast_mutant(planner: Planner, mutation: Mutation, claims: Sequence[Judg
     return total
 
 
-def _asking(requests: tuple[Ablate, Ablate]) -> Generator[Any, Any, None]:
-    """Steps that ask for these and do nothing."""
+def _request_steps(requests: tuple[Ablate, Ablate]) -> Generator[Any, Any, None]:
+    """A generator that requests measurements and discards the results."""
     yield list(requests)

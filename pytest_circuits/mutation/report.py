@@ -30,8 +30,8 @@ from .recipes import UnmadeMutant
 
 
 @dataclass(frozen=True)
-class Group:
-    """The claims of one spec about one model, its circuit, and what came of each mutant. `left_out`: claims that took no part, and why."""
+class GroupResult:
+    """The claims of one spec about one model, its circuit, and the result of each mutant. `left_out`: excluded claims with reasons."""
 
     file: str
     model: str
@@ -43,13 +43,12 @@ class Group:
 
 
 def build_mutation_report(
-    groups: Iterable[Group], wanted: str, threshold: float | None, seconds: float, notes: Sequence[str] = ()
+    groups: Iterable[GroupResult], wanted: str, threshold: float | None, seconds: float, notes: Sequence[str] = ()
 ) -> MutationReport:
-    """All of it: `score` over all specs, whether the threshold was reached, and one entry for each spec and model.
+    """The report: `score` over all specs, whether the threshold was reached, and one entry for each spec and model.
 
-    `score` is noticed / counted: mutants that are equivalent, not made or not measured count neither way. None where none counts. Of the
-    noticed ones, `inconclusive_only` and `invalid_only` were given away by no other verdict: a weak catch, and one that a test of
-    accuracy would mostly make as well.
+    `score` is noticed / counted: equivalent, unmade and unmeasured mutants do not count. None if no mutant counts. `inconclusive_only` and
+    `invalid_only` count the noticed mutants with no other verdict: weak detections, which a test of accuracy would mostly make as well.
     """
     specs = tuple(map(_spec, groups))
     noticed, counted = sum(spec.noticed for spec in specs), sum(spec.counted for spec in specs)
@@ -72,7 +71,7 @@ def build_mutation_report(
     )
 
 
-def _spec(group: Group) -> SpecMutation:
+def _spec(group: GroupResult) -> SpecMutation:
     mutants = tuple(_mutant(result, group.circuit) for result in group.results)
     noticed = [mutant for mutant in mutants if mutant.status == "noticed"]
     counted = sum(mutant.status in ("noticed", "survived") for mutant in mutants)
@@ -153,14 +152,14 @@ def _behaviour(change: Behaviour) -> BehaviourChange:
 
 
 def _outcome(answer: Detection) -> DetectionOutcome:
-    """What one claim said. `beyond_noise`: a comparison with a baseline would flag the change, whatever the verdict."""
+    """The result of one claim. `beyond_noise`: a comparison with a baseline would flag the change, whatever the verdict."""
     before, after = answer.judged.evaluation.estimate, answer.evaluation.estimate
     moved = None
     if before is not None and after is not None and before.property != "drift":
         then, now = ({"estimate": e.value, "interval": list(e.interval), "kept": plain(e.payload)} for e in (before, after))
         try:
             moved = is_beyond_noise(signed_difference(then, now, after.confidence)[1])
-        except (ValueError, KeyError):  # what is kept of it cannot be paired
+        except (ValueError, KeyError):  # the payloads cannot be paired
             moved = None
     facts = {
         "nodeid": answer.judged.id,
@@ -177,7 +176,7 @@ def _outcome(answer: Detection) -> DetectionOutcome:
 
 
 def _claim(judged: JudgedClaim, mutants: Sequence[MutantRecord]) -> MutationClaim:
-    """What a claim caught: mutants that are equivalent do not count as caught."""
+    """The mutants that a claim detected, equivalent ones excluded."""
     noticed = [mutant for mutant in mutants if mutant.status == "noticed"]
     outcomes = [outcome for mutant in mutants if mutant.status != "equivalent" for outcome in mutant.outcomes]
     estimate = judged.evaluation.estimate

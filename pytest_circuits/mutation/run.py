@@ -16,7 +16,7 @@ from .circuit import circuit_of
 from .detection import MutantResult, evaluate_mutant
 from .judged_claim import JudgedClaim
 from .recipes import Recipe, UnmadeMutant, mutations, recipes
-from .report import Group, build_mutation_report
+from .report import GroupResult, build_mutation_report
 
 Tell = Callable[[str], object]
 
@@ -56,23 +56,23 @@ class MutationRun:
         groups = [self._group(executor, group, lenient, tell) for group in grouped(self.judged, executor)]
         self.result = build_mutation_report(groups, self.wanted, self.threshold, time.perf_counter() - started, notes)
 
-    def _group(self, executor: Executor, group: ClaimGroup, lenient: bool, tell: Tell) -> Group:
+    def _group(self, executor: Executor, group: ClaimGroup, lenient: bool, tell: Tell) -> GroupResult:
         file, model, claims = group.file, group.model, group.claims
         if not claims:
-            return Group(file, model.name, claims, None, [], group.left_out, "no claim is as expected on the intact model")
+            return GroupResult(file, model.name, claims, None, [], group.left_out, "no claim is as expected on the intact model")
         if all(judged.is_study for judged in claims):
-            return Group(file, model.name, claims, None, [], group.left_out, "all claims are studies, which expect no verdict")
+            return GroupResult(file, model.name, claims, None, [], group.left_out, "all claims are studies, which expect no verdict")
         try:
             circuit = circuit_of(executor, model, claims)
         except CircuitsError as problem:
-            return Group(file, model.name, claims, None, [], group.left_out, str(problem))
+            return GroupResult(file, model.name, claims, None, [], group.left_out, str(problem))
         results: list[MutantResult | UnmadeMutant] = []
         mutants = mutations(self.recipes, circuit, group.donor)
         for i, mutant in enumerate(mutants):
             result = mutant if isinstance(mutant, UnmadeMutant) else evaluate_mutant(executor, model, claims, mutant, lenient)
             results.append(result)
             tell(f"mutant {i + 1} of {len(mutants)} of {model.name} ({file}): {mutant.name}: {_outcome_line(result)}")
-        return Group(file, model.name, claims, circuit, results, group.left_out)
+        return GroupResult(file, model.name, claims, circuit, results, group.left_out)
 
 
 def _outcome_line(result: MutantResult | UnmadeMutant) -> str:

@@ -20,17 +20,17 @@ EVERY = [(kind, name) for kind, registry in LISTS.items() for name in registry]
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_entry_says_what_it_is_and_what_it_takes(kind, name, capsys):
     assert main([kind, name]) == 0
-    told = capsys.readouterr().out
-    assert len(told.splitlines()[0]) > 20
+    output = capsys.readouterr().out
+    assert len(output.splitlines()[0]) > 20
     if kind in ("properties", "tasks"):
-        assert "parameters:" in told
+        assert "parameters:" in output
 
 
 def test_parameters_are_shown_with_default_and_meaning(capsys):
     main(["properties", "reuse"])
-    told = capsys.readouterr().out
-    assert "  p (default 0.95): share of examples whose circuit a component must be in" in told.splitlines()
-    assert "  task (required)" in told.splitlines()
+    output = capsys.readouterr().out
+    assert "  p (default 0.95): share of examples whose circuit a component must be in" in output.splitlines()
+    assert "  task (required)" in output.splitlines()
 
 
 def test_an_unknown_name_is_one_line_with_a_suggestion(capsys):

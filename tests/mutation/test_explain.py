@@ -20,7 +20,7 @@ from pytest_circuits.mutation.detection import Behaviour, Detection, MutantResul
 from pytest_circuits.mutation.explain import reasons, share_of_way
 from pytest_circuits.mutation.judged_claim import JudgedClaim
 from pytest_circuits.mutation.recipes import UnmadeMutant
-from pytest_circuits.mutation.report import Group, build_mutation_report
+from pytest_circuits.mutation.report import GroupResult, build_mutation_report
 from pytest_circuits.report.messages.mutation import mutant_reason
 from pytest_circuits.report.renderers.mutation import lines
 
@@ -94,7 +94,7 @@ def test_survivors_are_explained_by_what_was_measured(snapshot):
 
 def document(results, threshold=None, left_out=()):
     claims = [asked(0.6, Bound(0.4)), asked(0.6, Bound(0.4), name="b")]
-    return build_mutation_report([Group("f", "m", claims, CIRCUIT, results, left_out)], "default", threshold, 1.0)
+    return build_mutation_report([GroupResult("f", "m", claims, CIRCUIT, results, left_out)], "default", threshold, 1.0)
 
 
 def tried(name, hows, behaviour=OTHER, **more):

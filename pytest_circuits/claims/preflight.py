@@ -17,7 +17,7 @@ from ..tasks.base import Task
 from .outcome import Evaluation
 from .sequential import LookPlan, property_of
 
-Sides = tuple[int, int]
+SplitSizes = tuple[int, int]
 
 
 def with_warnings(evaluation: Evaluation, executor: Executor, claim: Claim, more: Iterable[str] = ()) -> Evaluation:
@@ -53,7 +53,7 @@ def warnings(executor: Executor, claim: Claim, universe: Universe | None) -> lis
     return list(dict.fromkeys(texts))
 
 
-def _sides(task: Task, first: int | None, split: object, seed: int) -> tuple[Sides, Sides]:
+def _sides(task: Task, first: int | None, split: object, seed: int) -> tuple[SplitSizes, SplitSizes]:
     """Numbers of groups, and of examples, on the discovery and on the evaluation side."""
     names = encoded_task(task).groups
     if split == "in_sample":

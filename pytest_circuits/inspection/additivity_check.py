@@ -88,11 +88,11 @@ def _stream(anatomy: Anatomy, block: Block, recorded: Trace, examiner: Examiner)
     examiner.same(recorded.outputs["module", i], whole, allowed, what)
 
 
-Place = tuple[nn.Module | None, str, int]
+NormPlace = tuple[nn.Module | None, str, int]
 
 
 def _reads(
-    anatomy: Anatomy, recorded: Trace, norm: Place, stream: Tensor, read: Tensor, slack: Tensor | float, examiner: Examiner, who: str
+    anatomy: Anatomy, recorded: Trace, norm: NormPlace, stream: Tensor, read: Tensor, slack: Tensor | float, examiner: Examiner, who: str
 ) -> None:
     """A sublayer reads the stream, through its pre-norm if it has one. `slack` bounds the rounding of the stream."""
     module, name, i = norm
@@ -107,7 +107,7 @@ def _reads(
     _norm(anatomy, module, recorded, (name, i), examiner)
 
 
-def _written(anatomy: Anatomy, recorded: Trace, norm: Place, output: Tensor, examiner: Examiner) -> Tensor:
+def _written(anatomy: Anatomy, recorded: Trace, norm: NormPlace, output: Tensor, examiner: Examiner) -> Tensor:
     """The tensor that a sublayer adds to the stream: its output, or that of its post-norm."""
     module, name, i = norm
     if module is None:

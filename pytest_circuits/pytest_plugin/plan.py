@@ -70,7 +70,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         return
     if claim.property == "drift" and claim.against is None:
         claim = replace(claim, against=_UNKNOWN)
-    doubts = warnings(planner.executor, claim, planner.shape(claim.model))
+    problems = warnings(planner.executor, claim, planner.shape(claim.model))
     plan = LookPlan.of(claim)
     for look in range(len(plan)):
         try:
@@ -81,7 +81,7 @@ def _forecast(planner: Planner, item: ClaimItem) -> Iterator[str]:
         prompts = ", ".join(f"{n} prompts of {name}" for name, n in plan.prompts(look).items()) if look else ""
         yield f"    if still open, {prompts}: {forecast}" if look else f"    {forecast}"
         yield from (f"    note: {note}" for note in forecast.notes)
-    yield from (f"    warning: {doubt}" for doubt in doubts)
+    yield from (f"    warning: {warning}" for warning in problems)
 
 
 _UNKNOWN = BaselineReference(None, writes=True)  # what a baseline holds decides nothing about what is measured

@@ -30,7 +30,7 @@ INSTEAD = {"threshold": "size", "size": "threshold"}
 _UNSAFE = re.compile(r"[\s\[\]/\\:]+")
 
 
-Combination = tuple[AnyParameters, tuple[str, ...]]
+ExpandedParameters = tuple[AnyParameters, tuple[str, ...]]
 """One combination of parameters, and the parts of a node id that tell it from the others of its claim."""
 
 
@@ -125,7 +125,7 @@ def _complaints(prop: Property, name: str, value: Any, context: dict[str, Any]) 
 
 def combinations(
     problems: Problems, prop: Property, where: Where, written: Mapping[str, Any], defaults: Mapping[str, Any], known_tasks: Sequence[str]
-) -> list[Combination]:
+) -> list[ExpandedParameters]:
     """Every combination of the values that `given` (at `where` in the file) and the applicable defaults list."""
     fields = prop.parameters.model_fields
     instead = {INSTEAD[name] for name in written if name in INSTEAD}
@@ -145,7 +145,7 @@ def combinations(
     axes = {name: picks for name, picks in nested.items() if picks} | axes
     if nested and not _few_enough(problems, (*where, next(iter(nested))), prod(map(len, axes.values()))):
         return []
-    expanded: list[Combination] = []
+    expanded: list[ExpandedParameters] = []
     for picks in itertools.product(*axes.values()):
         picked = dict(zip(axes, picks, strict=True))
         chosen = values | {name: pick.value for name, pick in picked.items()}
@@ -291,10 +291,10 @@ def _slug(value: Any) -> str:
     return text or "empty"
 
 
-def _distinct(written: list[Combination]) -> list[Combination]:
+def _distinct(written: list[ExpandedParameters]) -> list[ExpandedParameters]:
     """With a number after those ids that would otherwise repeat: different values can look alike once made safe for ids."""
     taken: set[tuple[str, ...]] = set()
-    distinct: list[Combination] = []
+    distinct: list[ExpandedParameters] = []
     for parameters, ids in written:
         if ids in taken:
             *first, last = ids

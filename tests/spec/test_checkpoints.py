@@ -368,9 +368,14 @@ def test_patterns_are_resolved_without_heavy_imports(write: Write, folders: Path
 def test_the_schema_knows_series_and_what_is_inside(catalogue: Any) -> None:
     """Checkpoints instead of, or beside, a path; single properties, without what the outer one decides."""
     schema = json_schema()
-    course = schema["$defs"]["course"]["properties"]["of"]["anyOf"][0]
+
+    def resolved(part: Any) -> Any:
+        return resolved(schema["$defs"][part["$ref"].removeprefix("#/$defs/")]) if "$ref" in part else part
+
+    inside = resolved(schema["$defs"]["course"]["properties"]["of"])
+    course = resolved(inside["anyOf"][0])
     assert list(course["properties"]) == ["jaccard", "necessity", "neuron_faithfulness", "reuse"]
     assert course["properties"]["reuse"]["allOf"][0] == {"$ref": "#/$defs/reuse"}
-    assert schema["$defs"]["course"]["properties"]["of"]["description"] == "another property"
+    assert inside["description"] == "another property"
     assert "course.Inner" not in schema["$defs"] and '"circuits"' not in json.dumps(schema)
     assert set(schema["properties"]["models"]["additionalProperties"]["properties"]) >= {"path", "checkpoints"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 class CacheWarning(UserWarning):
-    """The store of measurements is damaged or cannot be written. Results are right all the same; they may be measured again."""
+    """The store of measurements is damaged or cannot be written. Results are still right; they may be measured again."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Event:
         (another process measures the same), `damaged` (a stored measurement is not readable), `unwritable` (the store cannot be written).
     what: the model, the request in words, or the file.
     detail: a sentence for `damaged` and `unwritable`, empty otherwise. seconds: how long opening or measuring took.
-    total, done: of `measuring`, how many examples are measured (0: not known), and how many are by now.
+    total, done: of `measuring`, the number of examples (0: not known), and how many are measured so far.
     """
 
     kind: str
@@ -34,7 +34,7 @@ Listener = Callable[[Event], None]
 
 
 def warn(event: Event) -> None:
-    """A listener that turns troubles into `CacheWarning`s and ignores the rest."""
+    """A listener that turns problems into `CacheWarning`s and ignores the rest."""
     if event.kind in ("damaged", "unwritable"):
         warnings.warn(f"{event.what}: {event.detail}", CacheWarning, stacklevel=2)
 

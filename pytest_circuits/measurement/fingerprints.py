@@ -1,4 +1,4 @@
-"""Which model a source means, told from its files, without loading it: digests of a directory, or the commit of a hub id.
+"""The identity of a model from its files, without loading it: digests of a directory, or the commit of a hub id.
 
 Weights of many gigabytes are digested once: the digest is remembered with the file's size, times and inode.
 """
@@ -30,8 +30,8 @@ _RACY = 2_000_000_000  # ns: a file that changed so recently may change again wi
 class Identity:
     """What a measurement's key says of the model.
 
-    `model`: digest of config and weights, or the hub id with its commit. `tokenizer`: the same of the tokenizer; None where only
-    loading tells, and the encoded prompts stand for it. `commit`: of a hub id, so that exactly this one is opened.
+    `model`: digest of config and weights, or the hub id with its commit. `tokenizer`: the same of the tokenizer; None where it is only
+    known by loading, and the encoded prompts stand for it. `commit`: of a hub id, so that exactly this one is opened.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The models of a session: told apart without loading, opened only when needed, kept open within a budget, failures remembered."""
+"""The models of a session: identified without loading, opened only when needed, open within a budget; failures are remembered."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def weight_bytes(source: ModelSource) -> int | None:
 class Models:
     """`identity(source)` and `subject(source)`, each the same for the whole session.
 
-    Models stay open while their parameters take at most `budget` bytes together; the one unused for longest is let go first, and
-    one model is always open, however large. `device` and `dtype`, if given, go before those of a source. An error of opening is
-    raised again, without another attempt, for each claim that asks. The subject of a mutant is that of the model which it is made of:
+    Models stay open while their parameters take at most `budget` bytes together; the least recently used one is closed first, and
+    one model is always open, however large. `device` and `dtype`, if given, take precedence over those of a source. An error of opening is
+    raised again, without another attempt, for each claim on the model. The subject of a mutant is that of the model that it is made from:
     `operated(source)` changes its weights in place for as long as a measurement takes.
     """
 
@@ -79,28 +79,28 @@ class Models:
     def provide(self, source: ModelSource, factory: Callable[[], Any]) -> None:
         """Open this source by calling `factory()`: a module, or a module and its tokenizer; what a loader returns.
 
-        Providing it again forgets what is known of it, since a module may have been trained meanwhile.
+        Providing it again discards what is known of it, since a module may have been trained meanwhile.
         """
         with self.lock:
             self._provided[source] = factory
-            for known in (self._open, self._sizes, self._failed, self._identities, self._device_types):
-                known.pop(self._place(source), None)
+            for cache in (self._open, self._sizes, self._failed, self._identities, self._device_types):
+                cache.pop(self._place(source), None)
 
     @property
-    def asked_device(self) -> str | None:
-        """The device that goes before those of sources."""
+    def device_option(self) -> str | None:
+        """The device of the session, which takes precedence over those of sources."""
         return self._device
 
     @property
-    def asked_dtype(self) -> str | None:
-        """The precision that goes before those of sources."""
+    def dtype_option(self) -> str | None:
+        """The precision of the session, which takes precedence over those of sources."""
         return self._dtype
 
     def device(self, source: ModelSource) -> str | None:
-        """The device to run on: as asked, else `cpu`; None where a loader or fixture decides. Raises `OptionError` for `auto`."""
+        """The device to run on, `cpu` unless one is given; None where a loader or fixture decides. Raises `OptionError` for `auto`."""
         device = self._device or source.device or (None if self._ready_made(source) else "cpu")
         if device is not None and (not _DEVICE.fullmatch(device) or device in ("auto", "meta")):
-            raise OptionError(f"model {source.name!r}: {device!r} is no device to measure on; write cpu, cuda, cuda:1, mps …")
+            raise OptionError(f"model {source.name!r}: {device!r} is not a device to measure on; write cpu, cuda, cuda:1, mps …")
         return device
 
     def device_type(self, source: ModelSource) -> str:
@@ -149,7 +149,7 @@ class Models:
             return self._identities[place]
 
     def subject(self, source: ModelSource) -> Any:
-        """The open model; of a mutant, the one that it is made of. Raises `ModelError`, the same one each time."""
+        """The open model; of a mutant, the one that it is made from. Raises `ModelError`, the same one each time."""
         source = intact(source)
         place = self._place(source)
         with self.lock:
@@ -190,11 +190,11 @@ class Models:
         except MutationError as stop:
             problem = stop
         finally:
-            spoilt = [] if before is None else differing(before, weight_digests(subject.model))
-            if spoilt:
+            changed = [] if before is None else differing(before, weight_digests(subject.model))
+            if changed:
                 self._open.pop(self._place(source), None)  # the next measurement opens it anew
-        if spoilt:
-            some = ", ".join(spoilt[:3]) + (f" and {len(spoilt) - 3} more" if len(spoilt) > 3 else "")
+        if changed:
+            some = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
             raise MutationError(
                 f"{mutation.name} changed {some} without surgery.edit, so that it could not be put back: change only what "
                 "surgery.edit(parameter) and surgery.head(name) return"
@@ -203,14 +203,14 @@ class Models:
             raise problem
 
     def _expected(self, source: ModelSource) -> int:
-        """Bytes that opening the model will probably take. One that is in memory takes none, and one of which nothing is known all."""
-        known = self._sizes.get(self._place(source))
-        if known is None:
-            known = 0 if source in self._provided else weight_bytes(source)
-        return self._budget if known is None else known
+        """Bytes that opening the model will probably take: 0 for one in memory, the whole budget for one of unknown size."""
+        size = self._sizes.get(self._place(source))
+        if size is None:
+            size = 0 if source in self._provided else weight_bytes(source)
+        return self._budget if size is None else size
 
     def _make_room(self, needed: int) -> None:
-        """Let models go, the one unused for longest first, until those that remain and `needed` more bytes keep the budget."""
+        """Close models, the least recently used one first, until the others and `needed` more bytes fit the budget."""
         while self._open and sum(self._sizes[place] for place in self._open) + needed > self._budget:
             self._open.popitem(last=False)
             gc.collect()  # hooks and caches of a model refer to each other
@@ -245,9 +245,9 @@ class Models:
 
     def _loaded(self, source: ModelSource) -> tuple[Any, float]:
         """The opened model, and how long it took."""
-        known = self._identities.get(self._place(source))
+        identity = self._identities.get(self._place(source))
         model, tokenizer = self._ingredients(source)
-        revision = (known.commit if known else None) or source.revision  # what is opened is what the key says
+        revision = (identity.commit if identity else None) or source.revision  # what is opened is what the key says
         started = time.perf_counter()
         try:
             subject = self._opener(model, tokenizer, revision=revision, dtype=self.dtype(source), device=self.device(source))
@@ -255,7 +255,7 @@ class Models:
             raise
         except Exception as problem:
             raise ModelError(f"model {source.describe()} cannot be opened: {type(problem).__name__}: {problem}") from problem
-        if known is not None and known.tokenizer is not None and known.commit is None and self._identify(source) != known:
+        if identity is not None and identity.tokenizer is not None and identity.commit is None and self._identify(source) != identity:
             raise ModelError(f"the files of model {source.describe()} changed during this session; run again when they are complete")
         return subject, time.perf_counter() - started
 

@@ -12,7 +12,7 @@ from .events import Event, Listener, warn
 PATIENCE = 0.5  # seconds before anything is shown
 PERIOD = 0.2
 UNKNOWN_WIDTH = 80
-REST = 44  # columns for what stands beside the words
+REST = 44  # columns for everything but the description
 
 
 def terminal(handle: int) -> IO[str] | None:
@@ -47,7 +47,7 @@ class Line:
         self._file.flush()
 
     def fileno(self) -> int:
-        """Of the terminal, whose width is asked for."""
+        """That of the terminal, for its width."""
         return self._file.fileno()
 
     def isatty(self) -> bool:
@@ -81,7 +81,7 @@ class Progress:
         self.requests = 0  # measured so far
 
     def __call__(self, event: Event) -> None:
-        """Hear of one event."""
+        """Handle an event."""
         if event.kind in ("opening", "measuring", "waiting"):
             self._end()
             self._begin(event)
@@ -126,10 +126,10 @@ def _bar(event: Event, line: Line, number: int) -> Any:
     bar_type = type("Bar", (tqdm,), {"monitor_interval": 0})  # no second thread
     columns = _columns(line)
     longest = max(12, columns - REST)
-    words = event.what if len(event.what) <= longest else f"{event.what[: longest - 1]}…"
+    what = event.what if len(event.what) <= longest else f"{event.what[: longest - 1]}…"
     counted = event.total > 0
     shape = "{desc}: {n_fmt}/{total_fmt} examples |{bar}| {elapsed}" if counted else "{desc} {elapsed}"
-    label = {"measuring": f"[{number}] {words}", "opening": f"opening {words}"}.get(event.kind, f"waiting for another process: {words}")
+    label = {"measuring": f"[{number}] {what}", "opening": f"opening {what}"}.get(event.kind, f"waiting for another process: {what}")
     return bar_type(total=event.total or None, desc=label, file=line, leave=False, bar_format=shape, ncols=columns, miniters=1)
 
 

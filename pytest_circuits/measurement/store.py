@@ -1,4 +1,4 @@
-"""Measurements on disk: content-addressed, written whole or not at all, each made once whoever asks.
+"""Measurements on disk: content-addressed, written whole or not at all, each measured once whichever process needs it.
 
 An entry is `<2 hex>/<key>.safetensors`. The folder marks itself as a cache for backup tools and for git. A
 damaged entry counts as missing, is replaced when it is measured again, and is reported once.
@@ -24,7 +24,8 @@ from .entry_path import entry_path
 from .events import Event, Listener, warn
 
 _TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n# Measurements of pytest-circuits. This folder may be deleted: they can be made again.\n"
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# Measurements of pytest-circuits. This folder may be deleted: they can be measured again.\n"
 )
 
 
@@ -36,22 +37,22 @@ class Store:
     """A folder of measurements with a layer of memory above it.
 
     Nothing is created before something is written. `on_event` hears of damaged entries, of a folder that cannot be
-    written (once each; the results are handed out all the same) and of waiting; by default troubles become `CacheWarning`s.
-    `memory` bounds, in bytes, the results that are kept at hand so that each is read once.
+    written (once each; results are returned all the same) and of waiting; by default problems become `CacheWarning`s.
+    `memory` bounds, in bytes, the results that stay in memory so that each is read once.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, on_event: Listener | None = None, memory: int = 1 << 30) -> None:
         self.folder = Path(folder)
         self.memory = memory
         self._emit: Listener = on_event or warn
-        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._in_memory: OrderedDict[str, tuple[Any, int]] = OrderedDict()
         self._guard = threading.RLock()
         self._threads: dict[str, threading.Lock] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @classmethod
     def temporary(cls, *, on_event: Listener | None = None) -> Store:
-        """A store in a new temporary folder. Other processes share it by its path; whoever made it calls `discard` at the end."""
+        """A store in a new temporary folder. Other processes share it by its path; its creator calls `discard` at the end."""
         return cls(tempfile.mkdtemp(prefix="pytest-circuits-"), on_event=on_event)
 
     def discard(self) -> None:
@@ -70,25 +71,25 @@ class Store:
     def get(self, key: str) -> Any | None:
         """The measurement stored under `key`, or None if there is none that can be read."""
         with self._guard:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
+            if key in self._in_memory:
+                self._in_memory.move_to_end(key)
+                return self._in_memory[key][0]
         try:
             data = self.path(key).read_bytes()
             value = load(data, key)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as problem:
-            self._tell("damaged", self.path(key), f"a stored measurement cannot be read ({problem}); it is measured again")
+            self._report("damaged", self.path(key), f"a stored measurement cannot be read ({problem}); it is measured again")
             return None
         except DamagedError as problem:
-            self._tell("damaged", self.path(key), f"a stored measurement is not usable: {problem}; it is measured again and replaced")
+            self._report("damaged", self.path(key), f"a stored measurement is not usable: {problem}; it is measured again and replaced")
             return None
-        self._keep(key, value, len(data))
+        self._remember(key, value, len(data))
         return value
 
     def fetch(self, key: str, make: Callable[[], Any], *, kind: str, request: str, wait: bool = True) -> tuple[Any, bool]:
-        """The measurement `key` and whether it was there; if not, `make()` is called once across threads and processes, and kept.
+        """The measurement `key` and whether it was stored; if not, `make()` is called once across threads and processes, and stored.
 
         With `wait=False` raises `BusyError` instead of waiting for another's measurement. What `make` raises passes through and
         leaves neither an entry nor a lock.
@@ -103,20 +104,20 @@ class Store:
             data = dump(make(), key=key, kind=kind, request=request)
             self._write(key, data)
         value = load(data, key)  # what a later run will read, so that both see the same
-        self._keep(key, value, len(data))
+        self._remember(key, value, len(data))
         return value, False
 
-    def _keep(self, key: str, value: Any, taken: int) -> None:
+    def _remember(self, key: str, value: Any, size: int) -> None:
         with self._guard:
-            self._kept[key] = (value, taken)
-            while len(self._kept) > 1 and sum(taken for _, taken in self._kept.values()) > self.memory:
-                self._kept.popitem(last=False)
+            self._in_memory[key] = (value, size)
+            while len(self._in_memory) > 1 and sum(size for _, size in self._in_memory.values()) > self.memory:
+                self._in_memory.popitem(last=False)
 
     @contextmanager
     def _lock(self, key: str, wait: bool, request: str) -> Iterator[None]:
         with self._guard:
-            mine = self._threads.setdefault(key, threading.Lock())
-        if not mine.acquire(blocking=wait):
+            lock_of_thread = self._threads.setdefault(key, threading.Lock())
+        if not lock_of_thread.acquire(blocking=wait):
             raise BusyError(key)
         try:
             lock = self._file_lock(key, wait, request)
@@ -126,7 +127,7 @@ class Store:
                 if lock is not None:
                     lock.release()
         finally:
-            mine.release()
+            lock_of_thread.release()
 
     def _file_lock(self, key: str, wait: bool, request: str) -> FileLock | None:
         """The held lock, or None where the folder does not allow locks: then each process measures for itself."""
@@ -149,8 +150,8 @@ class Store:
         path = self.path(key)
         try:
             self._prepare(path.parent)
-            for left in path.parent.glob(f".{path.name}-*.tmp"):  # of a process that was killed while writing
-                left.unlink(missing_ok=True)
+            for leftover in path.parent.glob(f".{path.name}-*.tmp"):  # of a process that was killed while writing
+                leftover.unlink(missing_ok=True)
             write_atomic(path, data)
         except OSError as problem:
             self._unwritable(problem)
@@ -165,13 +166,13 @@ class Store:
                     file.write(text)
 
     def _unwritable(self, problem: BaseException) -> None:
-        detail = f"measurements cannot be kept here ({problem}); they are used and then forgotten"
-        self._tell("unwritable", self.folder, detail, once="unwritable")
+        detail = f"measurements cannot be stored here ({problem}); they are used in this run only"
+        self._report("unwritable", self.folder, detail, once="unwritable")
 
-    def _tell(self, kind: str, path: Path, detail: str, once: str | None = None) -> None:
+    def _report(self, kind: str, path: Path, detail: str, once: str | None = None) -> None:
         mark = once or str(path)
         with self._guard:
-            if mark in self._told:
+            if mark in self._reported:
                 return
-            self._told.add(mark)
+            self._reported.add(mark)
         self._emit(Event(kind, str(path), detail))

@@ -49,7 +49,11 @@ def _mutants(session: pytest.Session, planner: Planner, claims: list[ClaimItem])
 
     executor = planner.executor
     offline = Executor(
-        executor.store, device=executor.models.asked_device, dtype=executor.models.asked_dtype, batch_size=executor.batch_size, offline=True
+        executor.store,
+        device=executor.models.device_option,
+        dtype=executor.models.dtype_option,
+        batch_size=executor.batch_size,
+        offline=True,
     )
     mutant_planner = Fresh(executor)
     lines = list(forecast(state.mutation, mutant_planner, offline, [(item.nodeid, item.claim) for item in claims]))

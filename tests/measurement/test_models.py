@@ -227,7 +227,7 @@ def test_a_loader_that_fails_is_a_model_error(new_executor, loader, message):
 @pytest.mark.parametrize("device", ["auto", "meta", "cuda0", "GPU"])
 def test_only_real_devices_are_accepted(new_executor, model, device):
     """The key must say on what a number was measured."""
-    with pytest.raises(OptionError, match=f"'{device}' is no device"):
+    with pytest.raises(OptionError, match=f"'{device}' is not a device"):
         new_executor(device=device).result(Describe(model))
 
 

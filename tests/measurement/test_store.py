@@ -58,7 +58,7 @@ def test_memory_is_bounded_and_what_fell_out_is_read_again(tmp_path):
     keys = [f"{i:02d}" + "0" * 62 for i in range(4)]
     for i, key in enumerate(keys):
         fetch(store, lambda i=i: np.full(300, i, np.float32), key)
-    assert [k for k in keys if k in store._kept] == keys[-1:]
+    assert [k for k in keys if k in store._in_memory] == keys[-1:]
     assert fetch(store, never, keys[0])[0].tolist() == [0.0] * 300
 
 
@@ -199,7 +199,7 @@ def test_a_folder_that_cannot_be_made_costs_one_warning_and_no_result(tmp_path):
     """A read-only checkout: the results are used all the same (here a file is in the way, which also stops root)."""
     (tmp_path / "file").write_text("")
     store = Store(tmp_path / "file" / "cache")
-    with pytest.warns(CacheWarning, match="cannot be kept") as seen:
+    with pytest.warns(CacheWarning, match="cannot be stored") as seen:
         assert [fetch(store, key=k + "0" * 62)[0]["names"] for k in ("ab", "cd")] == [("L0H0",), ("L0H0",)]
     assert len(seen) == 1
     assert fetch(store, never)[1] is True  # still in memory

@@ -94,7 +94,7 @@ def test_a_device_that_is_none_makes_claims_invalid_with_clear_text(box, device)
     box.spec(MEASURED)
     assert box.run(f"--circuits-device={device}").ret == 1
     assert box.claims["c"]["verdict"] == "invalid"
-    assert f"{device!r} is no device to measure on; write cpu, cuda, cuda:1, mps …" in box.claims["c"]["reason"]
+    assert f"{device!r} is not a device to measure on; write cpu, cuda, cuda:1, mps …" in box.claims["c"]["reason"]
 
 
 def test_measurements_are_kept_in_the_root_directory_and_used_again(box):

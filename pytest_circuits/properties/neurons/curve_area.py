@@ -19,7 +19,7 @@ from ..steps.curves import (
     empty_circuit_request,
     mean_metric,
     metric_sign,
-    normalized_effect,
+    normalize_effect,
     rank_units,
     ranking_details,
     unit_ablation_request,
@@ -94,7 +94,7 @@ def measure_curves(claim: Claim, signed: bool) -> Steps[FaithfulnessCurves]:
             unit_ablation_request(claim, space, [[ranked.units[int(i)] for i in order[:k]] for order in orders for k in sizes.measured])
         )
     nothing, circuits, *chance = yield from ask_all(requests)
-    effect = normalized_effect(claim, space, split, base, nothing)
+    effect = normalize_effect(claim, space, split, base, nothing)
     n = len(effect.groups)
     at_random = effect.gains(chance[0]).reshape(len(orders), -1, n) if chance else np.zeros((0, len(sizes.measured), n))
     details = {

@@ -21,7 +21,7 @@ from ..steps.curves import (
     UnitSpace,
     empty_circuit_request,
     mean_metric,
-    normalized_effect,
+    normalize_effect,
     rank_units,
     ranking_details,
     unit_ablation_request,
@@ -66,7 +66,7 @@ def measure_circuit(claim: Claim) -> Steps[CircuitEffects]:
             unit_ablation_request(claim, space, [names], "remove"),
         ]
     )
-    effect = normalized_effect(claim, space, split, base, nothing)
+    effect = normalize_effect(claim, space, split, base, nothing)
     details = {
         "neurons": len(names),
         **ranking_details(claim, ranked),

@@ -22,7 +22,7 @@ from ..steps.curves import (
     UnitSpace,
     empty_circuit_request,
     mean_metric,
-    normalized_effect,
+    normalize_effect,
     rank_units,
     ranking_details,
     unit_ablation_request,
@@ -104,7 +104,7 @@ def smallest_circuit(claim: Claim, space: UnitSpace, level: float, confidence: f
     nothing, circuits = yield from ask_all(
         [empty_circuit_request(claim, space), unit_ablation_request(claim, space, [ranked.top(n) for n in grid])]
     )
-    effect = normalized_effect(claim, space, split, base, nothing)
+    effect = normalize_effect(claim, space, split, base, nothing)
     gains = dict(zip(grid, effect.gains(circuits), strict=True))
     gains[units] = effect.whole  # everything kept is the intact model
     probes = {n: _probe(effect, gain, confidence) for n, gain in gains.items()} | {units: Probe(1.0, 1.0, 1.0)}

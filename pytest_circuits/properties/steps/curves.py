@@ -146,7 +146,7 @@ def empty_circuit_request(claim: Claim, space: UnitSpace) -> Ablate:
     return unit_ablation_request(claim, space, [()])
 
 
-def normalized_effect(claim: Claim, space: UnitSpace, examples: Examples, base: Outcome, nothing: Outcome) -> NormalizedEffect:
+def normalize_effect(claim: Claim, space: UnitSpace, examples: Examples, base: Outcome, nothing: Outcome) -> NormalizedEffect:
     """The intact model against ∅. Raises `Invalid` where ablating everything does not lower the metric."""
     parameters: CurveParameters = claim.parameters
     sign = metric_sign(parameters.metric)

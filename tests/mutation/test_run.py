@@ -236,29 +236,6 @@ def test_a_run_that_was_stopped_says_that_no_mutants_were_judged(project):
     assert told not in box.result.stdout.str() and box.mutation["counted"] == 1
 
 
-def test_claims_in_python_take_part_and_models_in_memory_do_not(project):
-    box = project()
-    (box.path / "test_python.py").write_text("""
-from pytest_circuits.subject import open_model
-
-
-def test_path(circuits):
-    words = circuits.task("model/task.jsonl", scoring="argmax")
-    found = circuits.model("model").circuits(words, attribution="exact", size=2)
-    circuits.check(found.necessity(p=0.9, control="c3_any", draws=20), at_least=0.3)
-
-
-def test_memory(circuits):
-    words = circuits.task("model/task.jsonl", scoring="argmax")
-    opened = open_model("model")
-    circuits.check(circuits.model(opened).circuits(words, attribution="exact", size=2).reuse(p=0.9), at_least=0.3)
-""", encoding="utf-8")  # fmt: skip
-    assert box.run("--circuits-mutate=zero-head:in").ret == 0, box.result.stdout.str()
-    by_status = {spec["model"]: spec for spec in box.mutation["specs"]}
-    assert sum(bool(spec["claims"]) for spec in by_status.values()) == 1 and box.mutation["score"] == 1.0
-    assert any("comes from a fixture" in one["reason"] for spec in by_status.values() for one in spec["left_out"])
-
-
 def test_the_last_checkpoint_of_a_series_is_mutated_and_a_layer_is_taken_from_the_first(project, tmp_path):
     import shutil
 
@@ -287,21 +264,6 @@ claims:
     mutants = {m["name"]: m for m in spec["mutants"]}
     assert mutants["undo-layer:L0"]["from"] == "candidate@step-1" and mutants["undo-layer:L0"]["status"] in ("survived", "equivalent")
     assert mutants["undo-layer:L1"]["status"] == "not made", "layer 1 is the same in both"
-
-
-def test_several_claims_of_one_test_are_told_apart(project):
-    box = project()
-    (box.path / "test_python.py").write_text("""
-def test_two(circuits):
-    words = circuits.task("model/task.jsonl", scoring="argmax")
-    found = circuits.model("model").circuits(words, attribution="exact", size=2)
-    circuits.check(found.necessity(p=0.9, control="c3_any", draws=20), at_least=0.3)
-    circuits.check(found.reuse(p=0.9), at_most=0.5, expect="refuted")
-""", encoding="utf-8")  # fmt: skip
-    assert box.run("--circuits-mutate=zero-head:in").ret == 0, box.result.stdout.str()
-    (spec,) = box.mutation["specs"]
-    assert [c["nodeid"] for c in spec["claims"]] == ["test_python.py::test_two", "test_python.py::test_two #2"]
-    assert set(spec["mutants"][0]["caught_by"]) == {"test_python.py::test_two", "test_python.py::test_two #2"}
 
 
 def test_inconclusive_claims_notice_nothing_where_they_fail_no_test(project):

@@ -33,7 +33,7 @@ def dump(value: Any, *, key: str, kind: str, request: str) -> bytes:
         "schema": SCHEMA,
         "key": key,
         "kind": kind,
-        "request": request.encode("utf-8", "replace").decode(),  # paths may hold bytes that are no text
+        "request": request.encode("utf-8", "replace").decode(),  # paths may hold bytes that are not text
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps({"measurement": MEASUREMENT_VERSION, **libraries()}, sort_keys=True),
     }

@@ -186,8 +186,8 @@ def _check_series(
 ) -> None:
     """Refuse a series that the claim cannot be about.
 
-    What another series on the command line, or a pattern that matches more checkpoints later in training, could mend is no mistake of the
-    file: it makes the claim invalid when it is judged.
+    A series that fits later (another one on the command line, or a pattern that matches more checkpoints later in training) is not a mistake
+    in the file: it makes the claim invalid when it is evaluated.
     """
     for target in targets:
         if prop.unfit is None or target.entry in context.replaced:
@@ -227,13 +227,13 @@ def _marks(problems: Problems, where: Where, entry: ClaimKeys) -> tuple[MarkSpec
             problems.at_value(place, "a mark with arguments is a mapping with one key, such as {xfail: {reason: …}}")
             continue
         if not name.isidentifier() or keyword.iskeyword(name):
-            problems.at_key(place, f"{name!r} is no name of a pytest mark")
+            problems.at_key(place, f"{name!r} is not the name of a pytest mark")
         elif name == "parametrize":
             problems.at_key(place, "the mark 'parametrize' does nothing here; give a parameter of the property as a list instead")
         elif isinstance(arguments, dict):
             for key in arguments:
                 if not key.isidentifier():
-                    problems.at_key((*place, key), f"{key!r} is no keyword argument")
+                    problems.at_key((*place, key), f"{key!r} is not a keyword argument")
             marks.append((name, (), dict(arguments)))
         else:
             marks.append((name, tuple(arguments or ()), {}))

@@ -1,6 +1,6 @@
 """The grammar of a spec (version 1) as types. Both the validation and the JSON Schema come from these models.
 
-What depends on registries (a property's parameters, a built-in task's) has its own model beside its code.
+What depends on registries (a property's parameters, a built-in task's) has its own model next to its code.
 """
 
 from __future__ import annotations

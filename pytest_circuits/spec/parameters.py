@@ -185,7 +185,7 @@ def _nested(problems: Problems, where: Where, value: Any, defaults: Mapping[str,
             problems.at_value((*place, name), f"{problem}, got {show(written)}")
         for key in () if problem else OUTER:
             if key in written:
-                text = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it beside {where[-1]!r}"
+                text = f"{key!r} belongs to the property of the claim, not to {name!r} inside it; write it next to {where[-1]!r}"
                 text = f"{name!r} is estimated once inside another property; leave 'max_n' out" if key == "max_n" else text
                 problems.at_key((*place, name, key), text, about=(*place, name))
                 problem = text

@@ -181,7 +181,7 @@ class _Composer:
         try:  # JSON writes characters beyond U+FFFF as the escapes of two surrogates
             text: str = event.value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            self.refuse(event, "half of a surrogate pair is no character")
+            self.refuse(event, "half of a surrogate pair is not a character")
         if "\0" in text:
             self.refuse(event, "NUL is not allowed in text")
         return text
@@ -212,7 +212,7 @@ class _Composer:
 
 def _not_a_name(event: Any, key: Any) -> str:
     if isinstance(key, (list, dict)):
-        return f"a {'list' if isinstance(key, list) else 'mapping'} is no key; keys are names"
+        return f"a {'list' if isinstance(key, list) else 'mapping'} cannot be a key; keys are names"
     written = getattr(event, "value", "")
     shown = f"the key {written} is {'a number' if isinstance(key, (int, float)) and not isinstance(key, bool) else 'no text'}"
     return f'{shown if written else "a key is missing"}; keys are names: write it in quotes, such as "{written or "name"}"'

@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
-    """|A∩B| / |A∪B|. Raises `Invalid` when both sets are empty, which is no agreement."""
+    """|A∩B| / |A∪B|. Raises `Invalid` when both sets are empty, which shows no agreement."""
     x, y = _masks(a, b)
     return _ratio(int((x & y).sum()), int((x | y).sum()), "both sets are empty, so their overlap is undefined")
 

@@ -24,7 +24,7 @@ def fieller(
     """`(value, (low, high))` of mean(numerator) / mean(denominator), means over examples; both [n], paired, clustered in groups.
 
     Solves (x̄ − b·ȳ)² = t²·(s_xx − 2b·s_xy + b²·s_yy)/G for b, where x and y are the sums of the G groups and s their sample
-    (co)variances. The interval need not be symmetric. Neither the sign of the denominator nor that of the ratio is judged here.
+    (co)variances. The interval need not be symmetric. Neither the sign of the denominator nor that of the ratio is tested here.
     Raises `Invalid`, with the numbers, when there are fewer than 2 groups or when the denominator's own interval contains 0:
     the ratio could then be anything.
     """

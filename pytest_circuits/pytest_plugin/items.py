@@ -132,7 +132,7 @@ def _function(claim: Claim) -> Callable[..., None]:
 
 
 def _marks(claim: Claim) -> Iterator[MarkSpec]:
-    """The marks of a claim. `xfail` covers a claim that was measured and failed; one that could not be measured is not an expected failure."""
+    """The marks of a claim. `xfail` covers a claim that was measured and failed, not one that could not be measured."""
     yield "circuits", (), {}
     sources = (claim.model, claim.against, *claim.tasks.values())
     fixtures = tuple(dict.fromkeys(f for f in (getattr(s, "fixture", None) for s in sources) if f))

@@ -186,8 +186,8 @@ def _check_series(
 ) -> None:
     """Refuse a series that the claim cannot be about.
 
-    A series that fits later (another one on the command line, or a pattern that matches more checkpoints later in training) is not a mistake
-    in the file: it makes the claim invalid when it is evaluated.
+    A series that may fit later (another one on the command line, or a pattern that matches more checkpoints as training goes on) is not
+    a mistake in the file: it makes the claim invalid when it is evaluated.
     """
     for target in targets:
         if prop.unfit is None or target.entry in context.replaced:

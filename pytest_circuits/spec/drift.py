@@ -149,7 +149,7 @@ class _Claim:
         return dict(target)
 
     def bounded(self, target: dict[str, Any] | None) -> bool:
-        """Put the bound that a margin stands for into the claim. Whether that was possible; a margin that is not a number is refused later."""
+        """Put the bound that a margin stands for into the claim, if that is possible. A margin that is not a number is refused later."""
         margins = [key for key in ("within", "no_worse_by") if self.parameters.get(key) is not None]
         if not margins:
             return True

@@ -49,7 +49,7 @@ BAD = {
     "null as key": (b"a:\n  null: 1\n", 2, 3, "the key null is no text"),
     "an empty key": (b"? \n: 1\n", 1, 2, "a key is missing"),
     "true as key": (b"true: 1\n", 1, 1, "keys are names"),
-    "a list as key": (b"? [1]\n: 2\n", 1, 3, "a list is no key"),
+    "a list as key": (b"? [1]\n: 2\n", 1, 3, "a list cannot be a key"),
     "a second document": (b"a: 1\n---\nb: 2\n", 2, 1, "a second document starts here"),
     "an empty file": (b"", 1, 1, "the file is empty; a spec needs version, models and claims"),
     "only a comment": (b"# nothing\n\n", 1, 1, "the file is empty"),

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ..core.counted import counted
 from ..core.results import Encoded
 from ..core.sources import ModelSource, TaskSource
 from ..core.units import Universe
@@ -53,7 +54,8 @@ class Forecast:
         if not self.requests:
             return f"nothing to measure ({self.cached} stored)"
         kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self.requests.items()))
-        return f"to measure: {kinds}; about {self.forwards} forwards and {self.backwards} backwards; {self.cached} stored"
+        calls = f"about {counted(self.forwards, 'forward')} and {counted(self.backwards, 'backward')}"
+        return f"to measure: {kinds}; {calls}; {self.cached} stored"
 
 
 class _PlanEndError(Exception):

@@ -8,6 +8,7 @@ from typing import Any
 from ..claims.evaluation import estimation, evaluate_claim
 from ..claims.sequential import LookPlan
 from ..core.claim import Claim
+from ..core.counted import counted
 from ..errors import CircuitsError
 from ..measurement.executor import Executor
 from ..measurement.planner import Forecast, Planner
@@ -51,7 +52,7 @@ def forecast(run: MutationRun, planner: Planner, offline: Executor, claims: Sequ
         for mutation in mutants:
             total += _forecast_mutant(planner, mutation, planned)
         guess = "" if is_exact else " (which ones is known once the claims are measured)"
-        yield f"{group.file}, model {model.name}: {len(mutants)} mutants{guess} × {len(planned)} claims"
+        yield f"{group.file}, model {model.name}: {counted(len(mutants), 'mutant')}{guess} × {counted(len(planned), 'claim')}"
         yield f"    {total}"
         yield from (f"    note: {note}" for note in total.notes)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ..core.claim import BaselineReference
+from ..core.counted import counted
 
 if TYPE_CHECKING:
     from ..measurement.planner import Planner
@@ -27,7 +28,7 @@ def show(session: pytest.Session) -> None:
     others = len(session.items) - len(claims)
     total = planner.total
     lines += ["", *_mutants(session, planner, claims)]
-    lines += [f"{len(claims)} claims; {total}", "Forwards and backwards are an estimate of batched model calls."]
+    lines += [f"{counted(len(claims), 'claim')}; {total}", "Forwards and backwards are an estimate of batched model calls."]
     lines += [f"Not in this plan: {others} other tests, which may measure too."] if others else []
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:

@@ -55,7 +55,7 @@ def test_a_trajectory_of_the_drift_of_a_claim_by_name_is_about_that_claim(run):
 
 def test_a_plan_counts_the_release_of_a_trajectory(run):
     run.spec(CURVE % ("old", "spread"), header=SERIES)
-    run.run("--circuits-plan").stdout.fnmatch_lines(["1 claims; to measure: 4 Describe, 4 Encode; *"])
+    run.run("--circuits-plan").stdout.fnmatch_lines(["1 claim; to measure: 4 Describe, 4 Encode; *"])
     assert "note:" not in run.result.stdout.str()
 
 

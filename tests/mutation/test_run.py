@@ -196,14 +196,14 @@ def test_a_plan_tells_the_cost_and_measures_nothing(project, planted, tmp_path):
     fresh = f"--circuits-cache-dir={tmp_path / 'fresh'}"
     assert box.run("--circuits-plan", "--circuits-mutate=zero-head:in,noise", fresh).ret == 0
     box.result.stdout.fnmatch_lines([
-        "s.circuits.yaml, model candidate: 2 mutants (which ones is known once the claims are measured) × 1 claims",
+        "s.circuits.yaml, model candidate: 2 mutants (which ones is known once the claims are measured) × 1 claim",
         "    to measure: * Ablate, 2 Attribute, 2 Describe*",
         "mutants: to measure: *",
     ])  # fmt: skip
     assert not (box.path / "report.json").exists()
     box.run("--circuits-mutate=zero-head:in,noise", fresh)
     assert box.run("--circuits-plan", "--circuits-mutate=zero-head:in,noise", fresh).ret == 0
-    box.result.stdout.fnmatch_lines(["s.circuits.yaml, model candidate: 2 mutants × 1 claims", "mutants: nothing to measure (*"])
+    box.result.stdout.fnmatch_lines(["s.circuits.yaml, model candidate: 2 mutants × 1 claim", "mutants: nothing to measure (*"])
 
 
 def test_an_interruption_leaves_the_model_as_it_was_and_no_half_report(project, monkeypatch):

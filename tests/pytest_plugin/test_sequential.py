@@ -52,7 +52,7 @@ def test_a_plan_shows_the_worst_case(box):
         "    to measure: 1 Attribute, 1 Describe, 1 Encode; *",
         "    if still open, 40 prompts of ioi: to measure: 1 Attribute, 1 Encode; *",
         "    if still open, 50 prompts of ioi: to measure: 1 Attribute, 1 Encode; *",
-        "1 claims; to measure: 3 Attribute, 1 Describe, 3 Encode; *",
+        "1 claim; to measure: 3 Attribute, 1 Describe, 3 Encode; *",
     ])  # fmt: skip
     assert box.calls == []
 

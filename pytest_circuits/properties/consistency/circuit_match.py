@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from ...core.counted import counted
 from ...core.shares import Size, exact
 from ...core.units import is_mlp
 from ...core.verdict import Estimate
@@ -256,8 +257,9 @@ BINARY_MEASURES = ("contains", "excludes")
 def _notes(parameters: CircuitMatch, details: dict[str, Any]) -> list[str]:
     measured, known, chance = details["found"], details["known"], details["chance"]
     what = f"shared set (P = {parameters.p:g})" if parameters.circuit == "shared" else "mean circuit"
+    types = f"{counted(measured['heads'], 'head')}, {counted(measured['mlps'], 'MLP')}"
     lines = [
-        f"{what} of {measured['size']} components ({measured['heads']} heads, {measured['mlps']} MLPs) has {len(details['both'])} of the "
+        f"{what} of {measured['size']} components ({types}) has {len(details['both'])} of the "
         f"{known['size']} known ones; random sets with as many heads and MLPs: {chance['overlap']:.2f} on average, "
         f"as many or more with probability {chance['p_at_least']:.3g}",
     ]

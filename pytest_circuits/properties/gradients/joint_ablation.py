@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from ...core.counted import counted
 from ...core.units import head_mlp_split
 from ...core.verdict import Estimate
 from ...measurement.requests import Steps, ask_all
@@ -119,9 +120,9 @@ def _possible(selected: SelectedSet, draws: Controls) -> int:
 
 def _notes(d: dict[str, Any], p: JointAblation, selected: SelectedSet) -> list[str]:
     unit, types = EFFECT_UNITS[p.effect], head_mlp_split(selected.units)
+    counts = f"{counted(types['heads'], 'head')}, {counted(types['mlps'], 'MLP')}"
     lines = [
-        f"removed together ({p.ablation} ablation): {listed(selected.units)} ({types['heads']} heads, {types['mlps']} MLPs); "
-        f"{selected.how}",
+        f"removed together ({p.ablation} ablation): {listed(selected.units)} ({counts}); {selected.how}",
         f"drop: {d['drop']:.3g} {unit} on {d['evaluation']} examples; accuracy intact {d['accuracy']:.3f}, "
         f"without the set {d['accuracy_without_set']:.3f}",
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...core.counted import counted
 from ...core.shares import needed
 from ...core.units import Universe, head_mlp_split, per_layer
 from ...errors import Invalid, ReasonCode
@@ -144,7 +145,7 @@ def format_set(units: Sequence[str]) -> str:
     """A set as text: its first members, and how many heads and MLPs it has."""
     more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
     types = head_mlp_split(units)
-    return f"{{{', '.join(units[:SHOWN])}{more}}} ({types['heads']} heads, {types['mlps']} MLPs)"
+    return f"{{{', '.join(units[:SHOWN])}{more}}} ({counted(types['heads'], 'head')}, {counted(types['mlps'], 'MLP')})"
 
 
 def set_overlap(first: Sequence[str], second: Sequence[str]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_the_set_is_that_of_the_other_task_and_its_own_is_compared():
     _, evaluation = world().sides("b")
     intact = every(0.1, 1)[evaluation]
     assert found.details["own_set"]["drop"] == pytest.approx(intact.mean() - (intact & every(0.25, 3)[evaluation]).mean())
-    assert "removed: shared set of a {L0H0, L0MLP} (1 heads, 1 MLPs)" in found.details["notes"]
+    assert "removed: shared set of a {L0H0, L0MLP} (1 head, 1 MLP)" in found.details["notes"]
     assert any("1 in common (Jaccard 0.25)" in line for line in found.details["notes"])
 
 

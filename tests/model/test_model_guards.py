@@ -34,7 +34,7 @@ def compiled_as(how):
     ("how", "message"),
     [
         ("wrapped", r"this OptimizedModule is compiled, and hooks do not act .*_orig_mod"),
-        ("in place", r"this LlamaForCausalLM is compiled.* before module\.compile\(\)"),
+        ("in place", r"this LlamaForCausalLM is compiled.*on which module\.compile\(\) was not called"),
         ("a layer", r"model\.layers\.1 of this LlamaForCausalLM is compiled"),
         ("a wrapped layer", r"model\.layers\.1 of this LlamaForCausalLM is compiled.*_orig_mod"),
         ("a forward", r"model\.layers\.1\.mlp of this LlamaForCausalLM is compiled.*del module\.forward"),

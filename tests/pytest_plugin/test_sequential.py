@@ -59,7 +59,8 @@ def test_a_plan_shows_the_worst_case(box):
 
 @pytest.mark.parametrize(("given", "told"), [
     ("{task: swap, max_n: 50}", "6:26: claims.open.stated: max_n needs tasks that make more prompts on demand*'swap' is from a file"),
-    ("{task: ioi, split: in_sample, max_n: 50}", "*claims.open.stated: max_n adds evaluation examples, and split: in_sample has no separate ones*"),
+    ("{task: ioi, split: in_sample, max_n: 50}",
+     "*claims.open.stated: max_n adds evaluation examples, and split: in_sample has no separate ones*"),
     ("{task: ioi, max_n: 0}", "*claims.open.stated.max_n: must be at least 1*"),
 ])  # fmt: skip
 def test_where_it_cannot_be_used_the_spec_is_wrong(box, given, told):

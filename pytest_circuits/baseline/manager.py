@@ -75,19 +75,26 @@ class BaselineManager:
         def command(mode: str, model: str = "") -> str:
             return f"pytest {quote(shown)}{place}{model} --circuits-update-baseline={mode}"
 
-        entry, lent = (entries or {}).get(key), (entries or {}).get(of)
-        anew = self.mode in ("changed", "all")
+        entry, related_entry = (entries or {}).get(key), (entries or {}).get(of)
+        overwrites = self.mode in ("changed", "all")
         model = model_of(key)
-        weights = () if anew else tuple(weights_of(entries or {}, model))
-        elsewhere = command("new", f" --circuits-model={quote(model)}=RELEASE")
+        weights = () if overwrites else tuple(weights_of(entries or {}, model))
+        release_command = command("new", f" --circuits-model={quote(model)}=RELEASE")
         if entry is not None:
             other = version_changes(entry, versions)
             if other:
-                return BaselineReference(None, other[0], command("all"), anew, again="anew")
-            return BaselineReference(entry, "", command("all"), anew, tuple(hints(entry, tokenizer)), again="anew")
-        once: dict[str, Any] = {"command": command("new"), "writes": self.mode is not None, "weights": weights, "elsewhere": elsewhere}
-        if lent is not None and not version_changes(lent, versions):
-            return BaselineReference(None, "", hints=tuple(hints(lent, tokenizer)), lent=lent, lender=repr(of), **once)
+                return BaselineReference(None, other[0], command("all"), overwrites, when="again")
+            return BaselineReference(entry, "", command("all"), overwrites, tuple(hints(entry, tokenizer)), when="again")
+        once: dict[str, Any] = {
+            "command": command("new"),
+            "writes": self.mode is not None,
+            "weights": weights,
+            "release_command": release_command,
+        }
+        if related_entry is not None and not version_changes(related_entry, versions):
+            return BaselineReference(
+                None, "", hints=tuple(hints(related_entry, tokenizer)), related_entry=related_entry, related_claim=repr(of), **once
+            )
         problem = "there is no baseline" if entries is None else "the baseline has no entry for this claim"
         return BaselineReference(None, f"{problem} ({where})", **once)
 

@@ -18,11 +18,12 @@ MarkSpec = tuple[str, tuple[Any, ...], Mapping[str, Any]]
 class BaselineReference:
     """What a baseline holds of a claim about drift: its entry, or None and the reason, with what to do about it.
 
-    `command` writes the entry `again`: once, or anew. `writes`: this very run does, so that where there is nothing to compare with
-    the claim is compared with itself. `hints` are differences between then and now that may be why measurements do not compare. `lent`
-    is the entry of the claim in `of` about the same model, whose name is `lender`, for a claim that has none of its own. `weights` are
-    fingerprints of the model that other entries are of, and `elsewhere` the command that measures that one; without them any model may
-    become the release.
+    command, when: the command that writes the entry, and whether the release has to be measured "once" or "again".
+    writes: this run writes the entry, so that a claim without one is compared with itself.
+    hints: differences between then and now that may be why measurements do not compare.
+    related_entry, related_claim: for a claim without an entry, the entry of the claim in `of` about the same model, and that claim's name.
+    weights, release_command: fingerprints of the model that other entries are of, and the command that measures that model. Without
+    fingerprints any model may become the release.
     """
 
     entry: Mapping[str, Any] | None
@@ -30,11 +31,11 @@ class BaselineReference:
     command: str = ""
     writes: bool = False
     hints: tuple[str, ...] = ()
-    lent: Mapping[str, Any] | None = None
-    lender: str = ""
+    related_entry: Mapping[str, Any] | None = None
+    related_claim: str = ""
     weights: tuple[str, ...] = ()
-    elsewhere: str = ""
-    again: str = "once"
+    release_command: str = ""
+    when: str = "once"
 
 
 @dataclass(frozen=True)

@@ -68,4 +68,4 @@ def baseline(study, **parameters):
     of = {"reuse": {"task": "t", "p": 0.8, "size": 3}} if parameters.get("of") is None else parameters["of"]
     p = PROPERTIES.get("drift").parameters.model_validate({**parameters, "of": of})
     entry = json.loads(json.dumps({"parameters": p.model_dump(mode="json"), "kept": plain_json(fresh.payload)}, allow_nan=False))
-    return BaselineReference(entry, command="pytest again", again="anew")
+    return BaselineReference(entry, command="pytest again", when="again")

@@ -70,9 +70,11 @@ def check_data(then: Mapping[str, Any], now: Mapping[str, Any], hints: tuple[str
 def _from_entry(of: Inner, against: BaselineReference, now: Json, weights: str) -> Release:
     if against.entry is not None:
         return Release(_from_same_claim(of, against, against.entry, now, weights), "baseline")
-    if against.lent is not None:
-        return Release(_from_other_claim(of, against, against.lent, now, weights), f"baseline, the entry of {against.lender}")
-    raise NoRelease(against.reason, f": measure the release {against.again}{_remedy(against, weights)}" if against.command else "")
+    if against.related_entry is not None:
+        return Release(
+            _from_other_claim(of, against, against.related_entry, now, weights), f"baseline, the entry of {against.related_claim}"
+        )
+    raise NoRelease(against.reason, f": measure the release {against.when}{_remedy(against, weights)}" if against.command else "")
 
 
 def _from_same_claim(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
@@ -96,7 +98,7 @@ def _from_same_claim(of: Inner, against: BaselineReference, entry: Mapping[str, 
 def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str, Any], now: Json, weights: str) -> Json:
     """The payload in the entry of the claim in `of`, in the form of this claim's."""
     again = f": measure the release for this claim once{_remedy(against, weights)}"
-    insufficient = f"the baseline has no entry for this claim, and the entry of {against.lender}"
+    insufficient = f"the baseline has no entry for this claim, and the entry of {against.related_claim}"
     changed = [] if entry["property"] == of.name else [f"{entry['property']} then, {of.name} now"]
     changed = changed or parameter_changes(entry["parameters"], of.model_dump(mode="json")[of.name])
     if changed:
@@ -107,7 +109,7 @@ def _from_other_claim(of: Inner, against: BaselineReference, entry: Mapping[str,
     numbers = {key: entry[key] for key in ("estimate", "interval", "n")}
     about = {"sets": entry["circuits"], "unsettled": entry["kept"].get("unsettled"), "confidence": entry["parameters"]["confidence"]}
     then = {**entry["kept"], **numbers, **about}
-    _check_numbers(then, f"the baseline's entry of {against.lender}")
+    _check_numbers(then, f"the baseline's entry of {against.related_claim}")
     paired = "values" in then and "values" in now["of"] and (then["groups"], then["range"]) == (now["of"]["groups"], now["of"]["range"])
     if not paired and then["confidence"] < now["of"]["confidence"]:
         raise NoRelease(
@@ -148,4 +150,5 @@ def _remedy(against: BaselineReference, weights: str) -> str:
     if not _is_other_model(against, weights):
         return f", with {against.command}"
     known = " and ".join(fingerprint[:SHORT] for fingerprint in against.weights)
-    return f", on its own checkpoint (its entries are of weights {known}, and this model has {weights[:SHORT]}), with {against.elsewhere}"
+    mismatch = f"its entries are of weights {known}, and this model has {weights[:SHORT]}"
+    return f", on its own checkpoint ({mismatch}), with {against.release_command}"

@@ -195,7 +195,9 @@ def lent(made, **changes):
     parameters = {"p": 0.8, "size": 3, "confidence": kept.pop("confidence")}
     kept.pop("unsettled")
     entry = {"property": "reuse", "parameters": parameters, "kept": kept, **numbers, **about, **changes}
-    return BaselineReference(None, command="pytest again", lent=entry, lender="'core'", weights=("old",), elsewhere="pytest there")
+    return BaselineReference(
+        None, command="pytest again", related_entry=entry, related_claim="'core'", weights=("old",), release_command="pytest there"
+    )
 
 
 def test_an_entry_lent_compares_as_the_claims_own_does():

@@ -33,6 +33,8 @@ from ..measurement.entry_path import entry_path
 from ..measurement.fingerprints import identify
 from ..measurement.version import MEASUREMENT_VERSION, libraries, statistics_libraries
 from ..properties import PROPERTIES
+from ..properties.nested import Inner
+from ..properties.protocol import Property
 from ..registry import Registry
 from ..stats import CONTROLS
 from ..tasks import TASKS
@@ -67,7 +69,8 @@ class StoredEvaluations:
             tasks = [_task(task) for task in claim.tasks.values()]
         except (CircuitsError, OSError):
             return None
-        if None in models or None in tasks:
+        external = _external(claim.property, claim.parameters)
+        if None in models or None in tasks or external is None:
             return None
         content = {
             "schema": SCHEMA,
@@ -78,6 +81,7 @@ class StoredEvaluations:
             "settings": dict(self.settings),
             "claim": [claim.property, parameters, claim.name, claim.entry, claim.ids, claim.expect],
             "bound": None if claim.bound is None else asdict(claim.bound),
+            "external": external,
             "models": models,
             "tasks": [list(claim.tasks), tasks],
         }
@@ -131,6 +135,15 @@ def code_digest() -> str:
 def third_party_names() -> set[str]:
     """Names of registered properties, methods, tasks … that are not of this package, whose code may change without notice."""
     return set().union(*(registry.third_party for registry in _REGISTRIES))
+
+
+def _external(name: str, parameters: Any) -> list[Any] | None:
+    """What the estimate of a property depends on from outside, and of one inside it; None where that cannot be known."""
+    prop: Property = PROPERTIES.get(name)
+    value = [] if prop.external is None else prop.external(parameters)
+    inner = getattr(parameters, "of", None)
+    nested = _external(inner.name, inner.parameters) if isinstance(inner, Inner) else []
+    return None if value is None or nested is None else [value, nested]
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -35,6 +35,8 @@ class Property:
     - `unfit(parameters, name, places)`: of a property over a series, the parameter that does not fit models at these places ("" for
       the series itself), and why.
     - `bound`: the bound of a claim without one; None: claims must have a bound.
+    - `external(parameters)`: what an estimate depends on besides its claim, its measurements and the code, such as the content of a file,
+      as plain values; None where that cannot be known, as for a search that draws its examples. Such evaluations are not stored.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Property:
     preflight: Callable[[Any, PreflightContext], Iterable[PreflightWarning]] | None = None
     unfit: Callable[[Any, str, Sequence[float]], tuple[str, str] | None] | None = None
     bound: Bound | None = None
+    external: Callable[[Any], Any] | None = None
 
     def range(self, parameters: Any) -> tuple[float | None, float | None]:
         """The lowest and the highest possible value with these parameters; None: unbounded."""

@@ -8,6 +8,8 @@ import shutil
 import pytest
 
 from pytest_circuits.claims import evaluation
+from pytest_circuits.claims.stored_evaluations import _external
+from pytest_circuits.properties.series.trajectory_parameters import Trajectory
 
 CLAIMS = """
 shared:
@@ -106,6 +108,45 @@ def test_a_changed_claim_task_or_setting_is_evaluated_from_stored_measurements(p
     (project.path / "pairs.jsonl").write_text("".join(reversed((project.path / "pairs.jsonl").read_text().splitlines(keepends=True))))
     project.run()
     assert len(evaluated) == 10 and project.report["suite"]["cost"]["forwards"] > 0
+
+
+def test_a_file_that_a_claim_names_counts_by_what_is_in_it(project, evaluated):
+    known = project.path / "known.json"
+    known.write_text('["L0H0", "L0MLP"]')
+    project.spec("""
+same:
+  circuit_match: {task: swap, file: known.json, size: 25%, attribution: atp, min_accuracy: 0.0}
+  at_most: 0.5
+  expect: measured
+""")
+    project.run()
+    project.run()
+    assert len(evaluated) == 1
+    known.write_text('["L1H1"]')
+    project.run()
+    assert len(evaluated) == 2
+
+
+def test_a_file_that_a_property_inside_another_names_counts_too(tmp_path):
+    known = tmp_path / "known.json"
+    inside = {"circuit_match": {"task": "swap", "file": str(known)}}
+    seen = []
+    for names in ('["L0H0"]', '["L1H1"]'):
+        known.write_text(names)
+        seen.append(_external("trajectory", Trajectory.model_validate({"of": inside, "shape": "spread"})))
+    assert seen == [[[], [["L0H0"], []]], [[], [["L1H1"], []]]]
+
+
+def test_a_search_runs_each_time(project, evaluated):
+    """It depends on hypothesis' profile, seed and database."""
+    project.spec("""
+holds:
+  for_all: {prompts: {task: swap}, remove: {units: [L0H0]}, check: answer_changes, min_accuracy: 0.0, examples: 20}
+  expect: measured
+""")
+    project.run()
+    project.run()
+    assert len(evaluated) == 2
 
 
 @pytest.mark.parametrize("changed", ["code_digest", "statistics_libraries"])

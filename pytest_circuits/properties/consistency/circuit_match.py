@@ -269,5 +269,5 @@ def _notes(parameters: CircuitMatch, details: dict[str, Any]) -> list[str]:
 
 CIRCUIT_MATCH = Property(
     "circuit_match", CircuitMatch, estimate, 0.0, 1.0, "the circuit matches one that is known from elsewhere", "share of components",
-    grows=False,
+    grows=False, external=lambda parameters: list(parameters.names),
 )  # fmt: skip

@@ -74,5 +74,5 @@ def _estimate_from(p: ForAll, result: SearchResult) -> Estimate:
 
 FOR_ALL = Property(
     "for_all", ForAll, estimate, 0.0, 1.0, "something holds for all prompts and sets of components, as far as a search can tell",
-    "share of examples", grows=False, bound=Bound(at_least=1.0),
+    "share of examples", grows=False, bound=Bound(at_least=1.0), external=lambda parameters: None,  # hypothesis' profile, seed, database
 )  # fmt: skip

@@ -205,13 +205,13 @@ def test_each_property_tells_what_was_compared_with_what(real, tiny):
     assert real.run().ret == 1
     assert [c["verdict"] for c in real.report["claims"] if c["verdict"] not in ("refuted", "inconclusive")] == []
     real.result.stdout.fnmatch_lines([
-        "  shared set of 30 discovery examples: {*} (* heads, * MLPs); circuits have 3 of 15 components",
+        "  shared set of 30 discovery examples: {*} (* head*, * MLP*); circuits have 3 of 15 components",
         "  accuracy of the intact model: 1.000",
-        "  removed: shared set of own {*} (* heads, * MLPs)",
+        "  removed: shared set of own {*} (* head*, * MLP*)",
         "  accuracy: intact 1.000, without the shared set *, without a control (c3, 20 draws) *",
         "  no rank among the controls: only 11 different control sets are possible*",
-        "  own: {*} (* heads, * MLPs)",
-        "  swap: {*} (* heads, * MLPs)",
+        "  own: {*} (* head*, * MLP*)",
+        "  swap: {*} (* head*, * MLP*)",
         "  chance level (same numbers of heads and MLPs): *; noise ceiling (split halves): own *, swap *",
         "  G: weight_gradient on 30 examples; C: loss under zero ablation on 30; 15 components",
         "  ρ = *, τ-b = *; unrelated rankings: 0 ± 0.27",
